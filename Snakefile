@@ -1,8 +1,8 @@
-# The study as a graph: a rule a stage, each job a notebook run by papermill (lib/study/runner.py) or a step of lib.
-# Started by ./run_all.sh, which gives the scale and the targets.
+# The study as a graph of jobs, one rule per stage. A job is a notebook run by papermill (lib/study/runner.py) or a step
+# of lib. ./run_all.sh starts the graph and gives it the scale and the targets.
 #
 # A job's output here is its receipt, outputs/<scale>/done/<stage>/<keys>, which names what it made. Texts, weights and
-# results lie beside it and are found again by their own: Snakemake deletes what it does again, and what fails.
+# results are not outputs, because Snakemake deletes outputs before it reruns a job and when a job fails.
 from lib.study import receipts
 from lib.study.page_jobs import PAGES
 from lib.study.plan import KEY, ON_GPUS, Plan
@@ -10,10 +10,10 @@ from lib.study.plan import KEY, ON_GPUS, Plan
 plan = Plan(config["scale"], config["targets"])  # every job that the targets need, by stage
 budget, OUT = plan.study.budget, f"outputs/{plan.scale}"
 STEP = "exec python -SP lib/study/submit.py "
-RUN = f"{STEP}lib.study.runner {plan.scale} {{output}} {{params.notebook}} "  # then what it makes, and its keys
+RUN = f"{STEP}lib.study.runner {plan.scale} {{output}} {{params.notebook}} "  # rules add what it makes, and its keys
 
 
-def done(jobs):  # their receipts
+def done(jobs):  # the receipts of jobs
     return [receipts.name(plan.scale, stage, one) for stage, keys in jobs.items() for one in keys]
 
 
@@ -21,14 +21,14 @@ def read(stage):  # the receipts of the jobs that a job reads
     return lambda wildcards: done(plan.reads(stage, *wildcards))
 
 
-def job(stage):  # its notebook, and a fingerprint of all that it is done again for besides what it reads
+def job(stage):  # its notebook, and a fingerprint of all that it is rerun for, besides what it reads
     return {
         "notebook": lambda wildcards: plan.notebook(stage, *wildcards),
         "state": lambda wildcards: plan.state(stage, *wildcards),
     }
 
 
-def gpus(number):  # on one machine jobs that ask for some take turns; a profile may ask for more (set-resources)
+def gpus(number):  # on one machine, jobs that request a GPU take turns; a profile may request more (set-resources)
     return {"gpu": number} if plan.scale in ON_GPUS else {}
 
 
@@ -42,7 +42,7 @@ rule all:
         done(plan.jobs),
 
 
-rule texts:  # the sentences of every test set, hashed: no corpus keeps a document that holds one
+rule texts:  # hash the sentences of every test set: no corpus keeps a document that contains one
     output:
         f"{OUT}/done/texts/all",
     params:
@@ -51,7 +51,7 @@ rule texts:  # the sentences of every test set, hashed: no corpus keeps a docume
         STEP + f"lib.study.dataset_texts {plan.scale} {{output}}"
 
 
-rule documents:  # one raw file to rows: 1,200 files of PubMed are 1,200 jobs side by side
+rule documents:  # turn one raw file into rows: PubMed's 1,200 files are 1,200 parallel jobs
     input:
         read("documents"),
     output:
@@ -63,7 +63,7 @@ rule documents:  # one raw file to rows: 1,200 files of PubMed are 1,200 jobs si
         STEP + f"lib.study.documents {plan.scale} {{wildcards.source}} {{wildcards.file:q}} {{output:q}}"
 
 
-rule corpus:  # what is chosen of its files, cleaned, without duplicates; everything left out is counted
+rule corpus:  # select, clean and deduplicate documents of its files; count everything left out
     input:
         read("corpus"),
     output:
@@ -87,7 +87,7 @@ rule vocabulary:
         RUN + "vocabularies/{wildcards.vocabulary}/record.json vocabulary={wildcards.vocabulary}"
 
 
-rule pretrain:  # a model, from its text, its vocabulary and the model that it continues
+rule pretrain:  # pretrain a model from its text, its vocabulary and any model that it continues
     input:
         read("pretrain"),
     output:
@@ -101,7 +101,7 @@ rule pretrain:  # a model, from its text, its vocabulary and the model that it c
         RUN + "models/{wildcards.model}/record.json model={wildcards.model}"
 
 
-rule tuning:  # the search of settings of a protocol that has one
+rule tuning:  # the settings search of a protocol that has one
     input:
         read("tuning"),
     output:
@@ -115,7 +115,7 @@ rule tuning:  # the search of settings of a protocol that has one
         "protocol={wildcards.protocol}"
 
 
-rule finetune:  # a model on a family of tasks under a protocol: every dataset, seed and fold, each kept on its own
+rule finetune:  # a model on a family of tasks under a protocol: every dataset, seed and fold, each saved separately
     input:
         read("finetune"),
     output:
@@ -144,7 +144,7 @@ rule table:  # a published table or figure with our results beside it
         RUN + "tables/{wildcards.table}.csv {params.key}"
 
 
-rule page:  # what takes no key, from the first page to the last; lib/study/page_jobs.py lists them, with what they read
+rule page:  # pages that take no key, the first to the last; lib/study/page_jobs.py lists them and what they read
     input:
         read("page"),
     output:
@@ -157,7 +157,7 @@ rule page:  # what takes no key, from the first page to the last; lib/study/page
         RUN + "{params.made}"
 
 
-rule explored:  # a sentence through an encoder: page 02
+rule explored:  # what an encoder makes of a sentence: page 02
     input:
         read("explored"),
     output:
@@ -169,7 +169,7 @@ rule explored:  # a sentence through an encoder: page 02
         RUN + "explored/{wildcards.model}.csv model={wildcards.model}"
 
 
-rule evaluation:  # somebody's encoder on a paper's benchmarks: ./run_all.sh evaluate
+rule evaluation:  # a user's encoder on a paper's benchmarks: ./run_all.sh evaluate
     input:
         read("evaluation"),
     output:

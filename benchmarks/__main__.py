@@ -1,8 +1,9 @@
-"""How fast the study is on this machine, all of it: python -m benchmarks.
+"""Measure the study's speed on this machine: python -m benchmarks.
 
-One after the other, for about an hour, on a machine that should have nothing else to do; each says what it measures
-against, prints its lines and writes its table into outputs/record/benchmarks/. Neither data nor weights are needed, but
-for the plan of scale paper in `waiting`, which lists real files: without STUDY_DATA it says so and stays empty.
+Runs the modules below one after another, for about an hour, on a machine that should be otherwise idle. Each names what
+it compares with, prints its rows and writes its table into outputs/record/benchmarks/. No data or weights are needed,
+except for the plan of scale paper in `waiting`, which lists real files: without STUDY_DATA it reports the failure and
+leaves that time empty.
 """
 
 import subprocess

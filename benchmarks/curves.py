@@ -2,9 +2,9 @@
 
     python -m benchmarks.curves [--steps N] [--seeds N]
 
-BERT-tiny over 400 steps of 16 rows, three seeds a side, both without dropout and with the same learning rates, the
-Trainer as in benchmarks/pretraining.py but in float32. Text and vocabulary are the study's at scale laptop, where they
-have to be built. Writes outputs/record/benchmarks/pretraining-curves.csv; page 96 shows the difference at the end.
+Each side trains BERT-tiny for 400 steps of 16 rows, with three seeds, without dropout and with the same learning rates.
+The Trainer runs as in benchmarks/pretraining.py but in float32. Text and vocabulary are the study's at scale laptop and
+must have been built. Writes outputs/record/benchmarks/pretraining-curves.csv; page 96 shows the final difference.
 """
 
 import torch
@@ -25,7 +25,7 @@ ROWS, LENGTH, RATE, TIMES = 16, 128, 2e-3, 8
 
 
 class Look(TrainerCallback):
-    """Calls a function after chosen steps of the Trainer."""
+    """A callback that calls a function after chosen steps of the Trainer."""
 
     def __init__(self, function, steps: list[int]):
         self.function, self.steps = function, steps
@@ -36,7 +36,7 @@ class Look(TrainerCallback):
 
 
 def follow_loss(side: str, steps: int, seed: int) -> list[tuple[int, float]]:
-    """The held-out loss after so many tokens, at TIMES places of a run."""
+    """Train one side and return TIMES evenly spaced pairs of tokens seen and held-out loss."""
     study = open_study(SCALE)
     corpus, vocabulary = study.corpus(CORPUS), study.vocabulary(VOCABULARY)
     text, unseen = (tokens.Text([vocabulary.packed(corpus, split)]) for split in tokens.SPLITS)
@@ -45,7 +45,7 @@ def follow_loss(side: str, steps: int, seed: int) -> list[tuple[int, float]]:
     warmup = max(1, steps // 20)
     torch.manual_seed(seed)
     model = models.build_model("bert", TINY, len(tokenizer), LENGTH, 0.0)
-    places = [round((number + 1) * steps / TIMES) for number in range(TIMES)]
+    evaluated_steps = [round((number + 1) * steps / TIMES) for number in range(TIMES)]
     losses = []
 
     def look() -> dict:
@@ -59,40 +59,41 @@ def follow_loss(side: str, steps: int, seed: int) -> list[tuple[int, float]]:
             objectives.masked_tokens,
             device=training.accelerator("auto"),
             settings=recipe,
-            rate_of=lambda step: RATE * min(step / warmup, (steps - step) / (steps - warmup)),  # the Trainer's
+            rate_of=lambda step: RATE * min(step / warmup, (steps - step) / (steps - warmup)),  # as the Trainer's
             seed=seed,
             progress=Progress("benchmark"),
             evaluate=look,
-            evaluations=places,
+            evaluations=evaluated_steps,
         )
     else:
         train_as_run_mlm(
-            model, text, tokenizer, Look(look, places), LENGTH, max_steps=steps, per_device_train_batch_size=ROWS,
-            seed=seed, learning_rate=RATE, warmup_steps=warmup, weight_decay=recipe.weight_decay,
+            model, text, tokenizer, Look(look, evaluated_steps), LENGTH, max_steps=steps,
+            per_device_train_batch_size=ROWS, seed=seed, learning_rate=RATE, warmup_steps=warmup,
+            weight_decay=recipe.weight_decay,
             adam_beta1=recipe.betas[0], adam_beta2=recipe.betas[1], max_grad_norm=recipe.clip,
         )  # fmt: skip
-    return [(place * ROWS * LENGTH, loss) for place, loss in zip(places, losses, strict=True)]
+    return [(step_count * ROWS * LENGTH, loss) for step_count, loss in zip(evaluated_steps, losses, strict=True)]
 
 
 def measure_loss(model: nn.Module, batches: blocks.Blocks) -> float:
-    """The mean over all masked tokens, in float32; the model goes on training."""
+    """Return the mean loss over all masked tokens, in float32. The model ends in training mode."""
     model.eval()
     with torch.inference_mode():
-        found = [objectives.measure_batch(model, batches[step])["held-out loss"] for step in range(len(batches))]
+        batch_losses = [objectives.measure_batch(model, batches[step])["held-out loss"] for step in range(len(batches))]
     model.train()
-    return sum(total for total, _ in found) / sum(count for _, count in found)
+    return sum(total for total, _ in batch_losses) / sum(count for _, count in batch_losses)
 
 
 def main() -> None:
-    words = paired.make_parser(__doc__, steps=400, seeds=3).parse_args()
-    lines, text = [], f"{CORPUS}, vocabulary {VOCABULARY}"
-    for seed in range(1, words.seeds + 1):
+    options = paired.make_parser(__doc__, steps=400, seeds=3).parse_args()
+    rows, description = [], f"{CORPUS}, vocabulary {VOCABULARY}"
+    for seed in range(1, options.seeds + 1):
         for side in ("study", "trainer"):
-            for seen, loss in paired.run_apart(follow_loss, side, words.steps, seed):
-                lines.append({"side": side, "seed": seed, "tokens": seen, "held-out loss": round(loss, 4),
-                              "text": text, "commit": provenance.commit()})  # fmt: skip
-            print(f"{side}, seed {seed}: loss {loss:.3f} after {seen:,} tokens", flush=True)
-    results.write_csv(paired.OUTPUT / "pretraining-curves.csv", lines)
+            for token_count, loss in paired.run_apart(follow_loss, side, options.steps, seed):
+                rows.append({"side": side, "seed": seed, "tokens": token_count, "held-out loss": round(loss, 4),
+                             "text": description, "commit": provenance.commit()})  # fmt: skip
+            print(f"{side}, seed {seed}: loss {loss:.3f} after {token_count:,} tokens", flush=True)
+    results.write_csv(paired.OUTPUT / "pretraining-curves.csv", rows)
 
 
 if __name__ == "__main__":

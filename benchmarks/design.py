@@ -1,11 +1,13 @@
-"""The measurement before it runs: what the scale's panels can say of each claim that they serve, and with what power.
+"""The measurement before it runs: which claims the scale's panels can test, and with what power.
 
     STUDY_DATA=... python -m benchmarks.design [draws]
 
-For each claim about a recipe whose runs the panels of scale `weekend` have: datasets, pretrainings a side, the paper's
-effect on these datasets, and the power: how often the claim would hold if that, one point or four were the truth. By
-its own interval, and with the correction for all claims as the first of them (Holm), where it must survive all.
-Scatter is that of benchmarks/verdict_rule.py: of recipes as measured three times each at scale gpu-minutes.
+Lists each claim about recipes whose runs the panels of scale `weekend` include, with its datasets, its pretrainings per
+side and the paper's effect on these datasets. Power is how often the claim would hold if the true effect were the
+paper's, one point or four points: by its own interval, and as the first claim of Holm's correction, where it must
+survive the correction for all claims. Scores scatter as in benchmarks/verdict_rule.py: as measured on recipes that were
+pretrained three times each at scale gpu-minutes.
+
 Writes outputs/record/benchmarks/design.csv and the tables of docs/measurement.md.
 """
 
@@ -25,11 +27,13 @@ ASSUMED = (1.0, 4.0)  # effects in points, besides the paper's
 
 
 def list_parts(study) -> list[tuple[str, pairs.Pairs, pd.DataFrame]]:
-    """The comparisons of recipes whose two sides the panels have, with their cells: those on two datasets or more, of
-    claims of which the panels have every part."""
-    runs, every = {*study.budget.panel_runs()}, []
+    """List the recipe comparisons that the panels include on two or more datasets, with claim key and cells.
+
+    A claim is left out unless the panels include all its parts.
+    """
+    runs, comparisons = {*study.budget.panel_runs()}, []
     for claim in claims.CLAIMS:
-        parts, found = claim.test.parts, []
+        parts, covered = claim.test.parts, []
         for part in parts:
             if not isinstance(part, pairs.Pairs) or part.unit != "recipe":
                 continue
@@ -38,54 +42,54 @@ def list_parts(study) -> list[tuple[str, pairs.Pairs, pd.DataFrame]]:
             cells = cells[[key in runs for key in keys]]
             cells = cells[cells.groupby("place")["name"].transform("nunique") == len(part.names)]
             if cells["place"].nunique() > 1:
-                found.append((claim.key, part, cells))
-        every += found if len(found) == len(parts) else []
-    return every
+                covered.append((claim.key, part, cells))
+        comparisons += covered if len(covered) == len(parts) else []
+    return comparisons
 
 
 def find_power(part: pairs.Pairs, sets: int, pretrainings: int, effect: float, family: int, draws: int) -> list[float]:
-    """The shares of draws in which a comparison holds: by its own interval, and as the first of a family of claims."""
-    rng, held = np.random.default_rng(0), np.zeros(2)
+    """Return how often a comparison holds over draws: by its own interval, and as the first of `family` claims."""
+    rng, counts = np.random.default_rng(0), np.zeros(2)
     spread, seeds = verdict_rule.SPREADS[verdict_rule.MEASURED], verdict_rule.measure_seeds()
     for _ in range(draws):
         sides = verdict_rule.draw(rng, (sets, pretrainings, 1), True, spread, seeds)
-        found = statistics.estimate_difference(*(side.tolist() for side in sides), True)
-        judged = statistics.judge(replace(found, effect=found.effect + effect), part.relation, part.margin)
-        holds = judged["verdict"] == "holds"
-        held += holds, holds and judged["p"] * family < statistics.SIGNIFICANT
-    return [round(float(share), 2) for share in held / draws]
+        estimate = statistics.estimate_difference(*(side.tolist() for side in sides), True)
+        judgement = statistics.judge(replace(estimate, effect=estimate.effect + effect), part.relation, part.margin)
+        holds = judgement["verdict"] == "holds"
+        counts += holds, holds and judgement["p"] * family < statistics.SIGNIFICANT
+    return [round(float(share), 2) for share in counts / draws]
 
 
 def tabulate(draws: int) -> pd.DataFrame:
-    """A line for each comparison and assumed effect."""
-    study, lines = open_study(SCALE), []
+    """Return a row for each comparison and assumed effect."""
+    study, rows = open_study(SCALE), []
     family = sum(map(claims.is_corrected, claims.CLAIMS))
     for key, part, cells in list_parts(study):
         printed = pairs.subtract_printed(part, cells).mean()
-        sets, pretrainings = cells["place"].nunique(), study.budget.pretrainings
-        for whose, effect in [("the paper's", printed), *(("assumed", one) for one in ASSUMED)]:
+        dataset_count, pretrainings = cells["place"].nunique(), study.budget.pretrainings
+        for source, effect in [("the paper's", printed), *(("assumed", points) for points in ASSUMED)]:
             if pd.notna(effect):
-                alone, first = find_power(part, sets, pretrainings, effect, family, draws)
-                asked = pairs.ASKED[part.relation].format(part.margin)
-                lines.append({"claim": key, "asked": asked, "datasets": sets, "pretrainings": pretrainings,
-                              "effect": round(effect, 2), "whose": whose, "power": alone,
-                              f"power, first of {family}": first})  # fmt: skip
-    return pd.DataFrame(lines)
+                power_alone, power_first = find_power(part, dataset_count, pretrainings, effect, family, draws)
+                relation = pairs.ASKED[part.relation].format(part.margin)
+                rows.append({"claim": key, "asked": relation, "datasets": dataset_count, "pretrainings": pretrainings,
+                             "effect": round(effect, 2), "whose": source, "power": power_alone,
+                             f"power, first of {family}": power_first})  # fmt: skip
+    return pd.DataFrame(rows)
 
 
 def describe(table: pd.DataFrame) -> str:
-    """The design as the page has it: recipes, datasets and budget of the scale, then the power."""
+    """Return the page's Markdown: the scale's recipes and panels, then the power of each comparison."""
     budget, recipes = params.load("scales", SCALE), []
     for key in budget.models:
         model = params.load("models", key)
-        of = f"{budget.pretraining.recipe.tokens * model.share / 1e6:.0f}M"
+        tokens = f"{budget.pretraining.recipe.tokens * model.share / 1e6:.0f}M"
         recipes.append({"recipe": key, "vocabulary": model.vocabulary, "text": " and ".join(model.corpora),
-                        "masked": model.masking, "continues": model.initial or "", "tokens": of,
+                        "masked": model.masking, "continues": model.initial or "", "tokens": tokens,
                         "pretrained": f"{budget.pretrainings} times"})  # fmt: skip
     panels = [{"protocol": panel.protocol, "models": ", ".join(panel.models), "datasets": ", ".join(panel.datasets)}
               for panel in budget.panels]  # fmt: skip
-    parts = (pd.DataFrame(recipes), pd.DataFrame(panels), table)
-    return "\n\n".join(part.to_markdown(index=False, disable_numparse=True) for part in parts)
+    frames = (pd.DataFrame(recipes), pd.DataFrame(panels), table)
+    return "\n\n".join(frame.to_markdown(index=False, disable_numparse=True) for frame in frames)
 
 
 def main(draws: int = 4000) -> None:

@@ -2,11 +2,11 @@
 
     python -m benchmarks.growth [files ...] [--citations N]
 
-The files are MEDLINE XML made up here, 60 citations each unless told otherwise, from the same 5,000 words, so that text
-grows and nothing else. Steps run as the study's jobs call lib, each in a process of its own: every file to rows, one
-after the other, without MeSH and test sentences; rows to a corpus; the corpus to a WordPiece vocabulary of 8,192; and
-its tokens packed. `MiB` is the highest memory in use beyond what was in use at the start. Writes
-outputs/record/benchmarks/growth.csv when no number of files is named.
+The files are made-up MEDLINE XML with 60 citations each unless told otherwise, all from the same 5,000 words, so that
+only the amount of text grows. Each step calls lib as the study's jobs do, in its own process: all raw files to rows,
+one after another, without MeSH and test sentences; rows to a corpus; the corpus to a WordPiece vocabulary of 8,192; and
+the corpus to packed tokens. `MiB` is a step's peak memory beyond the memory at its start. Writes
+outputs/record/benchmarks/growth.csv if no number of files is given.
 """
 
 import re
@@ -25,7 +25,7 @@ from lib.study import params, results
 from lib.vocabularies import learning
 
 FILES = (10, 100, 1000)
-SIZE = 8_192  # of the vocabulary
+SIZE = 8_192  # tokens of the vocabulary
 
 
 def read_files(folder: Path) -> None:
@@ -34,14 +34,14 @@ def read_files(folder: Path) -> None:
 
 
 def build_corpus(folder: Path) -> None:
-    made = [build.Rows(path, "made-up", path.name, 0, 0, 0) for path in sorted((folder / "rows").glob("*.parquet"))]
+    sources = [build.Rows(path, "made-up", path.name, 0, 0, 0) for path in sorted((folder / "rows").glob("*.parquet"))]
     rules = params.load("cleaning", params.load("corpora", "pubmed").cleaning)
-    build.build_corpus(made, folder / "documents.parquet", rules)
+    build.build_corpus(sources, folder / "documents.parquet", rules)
 
 
 def train_vocabulary(folder: Path) -> None:
-    made = learning.train_vocabulary(lambda: read_texts(folder), "wordpiece", SIZE, cased=False)
-    made.save_pretrained(folder / "vocabulary")
+    tokenizer = learning.train_vocabulary(lambda: read_texts(folder), "wordpiece", SIZE, cased=False)
+    tokenizer.save_pretrained(folder / "vocabulary")
 
 
 def pack_tokens(folder: Path) -> None:
@@ -61,45 +61,45 @@ STEPS: dict[str, Callable[[Path], None]] = {
 
 
 def measure(step: str, folder: Path) -> tuple[float, float]:
-    """Seconds of a step, and MiB of memory at most beyond those at its start."""
-    before, begun = read_memory("VmRSS"), time.perf_counter()
+    """Return a step's seconds, and its peak memory in MiB beyond the memory at its start."""
+    memory_before, start = read_memory("VmRSS"), time.perf_counter()
     STEPS[step](folder)
-    seconds = time.perf_counter() - begun
-    return seconds, max(0.0, read_memory("VmHWM") - before)
+    seconds = time.perf_counter() - start
+    return seconds, max(0.0, read_memory("VmHWM") - memory_before)
 
 
 def read_memory(name: str) -> float:
-    """A line of this process's memory in MiB, by its name in /proc."""
+    """Return a memory figure of this process in MiB, by its name in /proc/self/status."""
     return int(re.search(rf"{name}:\s+(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))[1]) / 1024
 
 
 def grow(count: int, citations: int) -> list[dict]:
-    """The lines of so many files, one for each step."""
-    lines = []
-    with tempfile.TemporaryDirectory(prefix="study-") as name:
-        folder = Path(name)
-        for part in ("raw", "rows"):
-            (folder / part).mkdir()
+    """Return a record for each step over `count` files."""
+    records = []
+    with tempfile.TemporaryDirectory(prefix="study-") as folder_name:
+        folder = Path(folder_name)
+        for subfolder in ("raw", "rows"):
+            (folder / subfolder).mkdir()
         for number in range(count):
             write_citations(folder / "raw" / f"{number:04}.xml.gz", citations, 10_000_000 + number * citations)
         for step in STEPS:
             seconds, memory = paired.run_apart(measure, step, folder)
-            lines.append({"step": step, "files": count, "seconds": seconds, "MiB": round(memory, 1)})
-        size = sum(len(text.encode()) for text in read_texts(folder)) / 1e6
-    for line in lines:
-        line |= {"MB": round(size, 1), "seconds a MB": round(line["seconds"] / size, 4)}
-        line["seconds"] = round(line["seconds"], 2)
-        print(line, flush=True)
-    return [line | paired.describe_machine() for line in lines]
+            records.append({"step": step, "files": count, "seconds": seconds, "MiB": round(memory, 1)})
+        megabytes = sum(len(text.encode()) for text in read_texts(folder)) / 1e6
+    for record in records:
+        record |= {"MB": round(megabytes, 1), "seconds a MB": round(record["seconds"] / megabytes, 4)}
+        record["seconds"] = round(record["seconds"], 2)
+        print(record, flush=True)
+    return [record | paired.describe_machine() for record in records]
 
 
 def main() -> None:
     parser = paired.make_parser(__doc__, citations=60)
     parser.add_argument("files", nargs="*", type=int)
-    words = parser.parse_args()
-    lines = [line for count in words.files or FILES for line in grow(count, words.citations)]
-    if not words.files:
-        results.write_csv(paired.OUTPUT / "growth.csv", lines)
+    options = parser.parse_args()
+    records = [record for count in options.files or FILES for record in grow(count, options.citations)]
+    if not options.files:
+        results.write_csv(paired.OUTPUT / "growth.csv", records)
 
 
 if __name__ == "__main__":

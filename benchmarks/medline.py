@@ -3,7 +3,7 @@
     pip install pubmed_parser==0.5.1
     python -m benchmarks.medline [citations] [repetitions]
 
-Each side runs in a process of its own, the two in turn, and reports seconds and the highest memory in use.
+The two sides alternate. Each run has its own process and reports its seconds and peak memory.
 Writes outputs/record/benchmarks/medline.csv.
 """
 
@@ -21,11 +21,11 @@ from pathlib import Path
 from lib import provenance
 from lib.study import paths, results
 
-READERS = {  # what is imported, and the citations of a path
+READERS = {  # side -> its import, and an expression for the citations of a path
     "ours": ("from lib.corpora import medline", "medline.read_xml(Path(sys.argv[1]))"),
     "peer": ("import pubmed_parser", "pubmed_parser.parse_medline_xml(sys.argv[1])"),
 }
-# VmHWM and not ru_maxrss, which begins with what the parent used.
+# VmHWM rather than ru_maxrss, because ru_maxrss starts from what the parent used.
 PROGRAM = """
 import json, re, sys, time
 from pathlib import Path
@@ -37,7 +37,7 @@ memory = int(re.search("VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text()
 print(json.dumps([rows, seconds, memory]))
 """
 
-# A citation with the elements of real ones; in place of a number so many random words, of PMID its own.
+# A citation with the elements of real ones. `{n}` becomes n random words, and PMID the citation's own.
 DATE = "<Year>2015</Year><Month>03</Month><Day>02</Day>"
 SECTION = '<AbstractText Label="{1}" NlmCategory="{1}">{50} <i>{3}</i> {8}</AbstractText>'
 AUTHOR = (
@@ -70,9 +70,9 @@ CITATION = (
 
 
 def write_citations(path: Path, count: int, first: int = 10_000_000) -> None:
-    """A PubMed XML file of citations.
+    """Write a PubMed XML file of citations.
 
-    `first`: the lowest PMID, from which the text follows; its words are the same 5,000 in every file.
+    `first`: the lowest PMID, which also seeds the text. Every file draws from the same 5,000 words.
     """
     rng = random.Random(0)
     words = ["".join(rng.choices("abcdefghilmnoprstuvy", k=rng.randint(3, 11))) for _ in range(5000)]
@@ -90,14 +90,17 @@ def write_citations(path: Path, count: int, first: int = 10_000_000) -> None:
 
 
 def time_reader(name: str, path: Path, count: int) -> tuple[float, float]:
-    """Citations a second of the processor and MiB, of one run in a fresh process on one core."""
+    """Return citations per second of processor time and peak memory in MiB.
+
+    They are those of one run in a fresh process on one core.
+    """
     imported, citations = READERS[name]
     program = PROGRAM.format(imported=imported, citations=citations)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program, path], stdout=subprocess.PIPE, check=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    rows, seconds, memory = json.loads(done.stdout.splitlines()[-1])
+    rows, seconds, memory = json.loads(process.stdout.splitlines()[-1])
     if rows != count:
         raise SystemExit(f"{name} read {rows} of {count} citations")
     return count / seconds, memory
@@ -109,17 +112,17 @@ def main(count: int = 30_000, repetitions: int = 5) -> None:
         path = Path(folder) / "citations.xml.gz"
         write_citations(path, count)
         for _ in range(repetitions):
-            for name, done in runs.items():
-                done.append(time_reader(name, path, count))
-    lines = []
-    for i, (what, unit) in enumerate((("MEDLINE XML to rows", "citations/s"), ("highest memory", "MiB"))):
-        ours, peer = (statistics.median(run[i] for run in done) for done in runs.values())
-        lines.append(
-            {"what": f"{what}, {count} citations", "ours": round(ours, 1), "peer": round(peer, 1),
+            for name, measurements in runs.items():
+                measurements.append(time_reader(name, path, count))
+    records = []
+    for column, (quantity, unit) in enumerate((("MEDLINE XML to rows", "citations/s"), ("highest memory", "MiB"))):
+        ours, peer = (statistics.median(run[column] for run in measurements) for measurements in runs.values())
+        records.append(
+            {"what": f"{quantity}, {count} citations", "ours": round(ours, 1), "peer": round(peer, 1),
              "ratio": round(ours / peer, 2), "unit": unit, "device": "CPU, one core", "commit": provenance.commit()}
         )  # fmt: skip
-        print(lines[-1])
-    results.write_csv(paths.output("record", "benchmarks", "medline.csv"), lines)
+        print(records[-1])
+    results.write_csv(paths.output("record", "benchmarks", "medline.csv"), records)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Paired runs of the study and of a peer: processes of their own, the Trainer of `transformers`, ratios, tables.
+"""Paired runs of the study and a peer: separate processes, the Trainer of `transformers`, ratios, tables.
 
-Both sides run in turn, each run in a process of its own, on every core of a machine that should have nothing else to
-do. A ratio is that of two runs of one repetition; shown are the median, the lowest and the highest. Shares are of the
-machine's rate of matrix products (lib/modeling/costs.py), and count useful products alone. Both sides compute in
-bfloat16 where the processor does, else in float32. Nothing runs on a GPU.
+The two sides alternate. Each run has its own process, on all cores of a machine that should be otherwise idle. A ratio
+compares two runs of one repetition; tables show the median, lowest and highest ratio. Shares are fractions of the
+machine's rate of matrix products (lib/modeling/costs.py) and count useful products only. Both sides compute in bfloat16
+if the processor does, else in float32. Nothing runs on a GPU.
 """
 
 import argparse
@@ -36,7 +36,7 @@ MINI = Body(layers=4, hidden=256, heads=4, intermediate=1024, embedding=256)
 
 
 def make_parser(said: str, **numbers: int | None) -> argparse.ArgumentParser:
-    """A parser of the command line that shows a docstring, with an option for each number, here with its default."""
+    """Return a command-line parser that shows a docstring and has an integer option for each of `numbers`."""
     parser = argparse.ArgumentParser(description=said, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=default)
@@ -44,14 +44,14 @@ def make_parser(said: str, **numbers: int | None) -> argparse.ArgumentParser:
 
 
 def check(parser: argparse.ArgumentParser, names: Iterable[str], known: Iterable[str]) -> None:
-    """End with the parser's message where a name is not known."""
+    """Exit with the parser's message if a name is not known."""
     for name in names:
         if name not in known:
             parser.error(str(unknown("name", name, known)))
 
 
 def start(main: Callable[[], None]) -> None:
-    """Call `main` where no GPU is seen; a StudyError ends it with its message."""
+    """Call `main` with GPUs hidden, and exit with the message of a StudyError."""
     os.environ |= {"CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
     try:
         main()
@@ -60,9 +60,10 @@ def start(main: Callable[[], None]) -> None:
 
 
 def run_apart(function: Callable, *arguments):
-    """The result of a function in a process of its own: a fork, so that the imports of seconds are there already.
+    """Return the result of a function that runs in its own process.
 
-    This process itself never computes, so there are no threads that a fork would lose.
+    The process is a fork, so that it does not spend seconds on imports. This process itself never computes, so it has
+    no threads that a fork would lose.
     """
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork"), use_all_cores) as pool:
         return pool.submit(function, *arguments).result()
@@ -73,14 +74,14 @@ def use_all_cores() -> None:
 
 
 def make_tokenizer(size: int, folder: Path) -> PreTrainedTokenizerBase:
-    """A tokenizer of so many word pieces, whose names mean nothing; its vocabulary is written into the folder."""
+    """Write a vocabulary of `size` meaningless word pieces into a folder, and return its tokenizer."""
     pieces = [*SPECIAL, *(f"p{i}" for i in range(size - len(SPECIAL)))]
     (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
     return load_wordpiece(folder / "vocab.txt", cased=False)
 
 
 class Timed:
-    """Batches of the study's loop, with the times at which they were asked for."""
+    """Batches for the study's loop that record when each is requested."""
 
     def __init__(self, batches: training.Batches):
         self.batches, self.times = batches, []
@@ -97,7 +98,7 @@ class Timed:
 
 
 class Watch(TrainerCallback):
-    """The times at which the Trainer's steps began."""
+    """A callback that records when each of the Trainer's steps begins."""
 
     def __init__(self):
         self.times = []
@@ -107,7 +108,7 @@ class Watch(TrainerCallback):
 
 
 def train_by_trainer(model: nn.Module, rows, collator, watch: TrainerCallback, **settings) -> Trainer:
-    """Train by the Trainer, which is returned; what `settings` does not say is as it comes, nothing saved."""
+    """Train with the Trainer and return it. Settings not given keep their defaults; nothing is saved."""
     with tempfile.TemporaryDirectory(prefix="study-") as folder:
         arguments = TrainingArguments(
             folder, use_cpu=True, save_strategy="no", logging_strategy="no", report_to=[], disable_tqdm=True, **settings
@@ -119,13 +120,13 @@ def train_by_trainer(model: nn.Module, rows, collator, watch: TrainerCallback, *
 
 
 def measure_rate() -> float:
-    """FLOP/s of matrix products in the precision that both sides compute in."""
+    """Return the FLOP/s of matrix products in the precision that both sides compute in."""
     return costs.matrix_rate(torch.device("cpu"), getattr(torch, training.resolve("auto")))
 
 
 def compare(ours: list[float], peer: list[float], unit: str, digits: int | None = 1) -> dict:
-    """What a table says of the speeds of both sides, which go together by repetition."""
-    ratios = [one / other for one, other in zip(ours, peer, strict=True)]
+    """Return the table columns that compare both sides' speeds, which are paired by repetition."""
+    ratios = [our_speed / peer_speed for our_speed, peer_speed in zip(ours, peer, strict=True)]
     return {
         "ours": round(statistics.median(ours), digits),
         "peer": round(statistics.median(peer), digits),
@@ -138,32 +139,32 @@ def compare(ours: list[float], peer: list[float], unit: str, digits: int | None 
 
 
 def share(ours: list[float], peer: list[float], most: float) -> dict:
-    """The shares of what the machine's rate of matrix products allows at most."""
+    """Return both sides' median speeds as shares of `most`, the speed at the machine's rate of matrix products."""
     shares = (round(statistics.median(speeds) / most, 3) for speeds in (ours, peer))
     return dict(zip(("ours_share", "peer_share"), shares, strict=True))
 
 
 def describe_machine() -> dict[str, str]:
-    """What every table says at the end of a line: the device, and the commit."""
+    """Return the last columns of every table: the device and the commit."""
     return {"device": describe_device(), "commit": provenance.commit()}
 
 
 def describe_device() -> str:
-    """Cores, the processor's name and vector units, and whether it computes in bfloat16; torch's version."""
+    """Describe the cores, the processor with its vector units and bfloat16 support, and torch's version."""
     facts = dict(re.findall(r"^(model name|flags)\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M))
     flags = facts.get("flags", "").split()
-    found = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in flags]
+    vector_units = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in flags]
     native = "" if training.computes_in_bfloat16() else "; bfloat16 only emulated"
     cores, library = len(os.sched_getaffinity(0)), torch.__version__.partition("+")[0]
-    return f"{cores} cores of {facts.get('model name', 'CPU')} ({', '.join(found)}{native}), torch {library}"
+    return f"{cores} cores of {facts.get('model name', 'CPU')} ({', '.join(vector_units)}{native}), torch {library}"
 
 
 def write_lines(name: str, lines: list[dict], keys: tuple[str, ...] = ("what", "device")) -> None:
-    """Print lines, and put them into a table of outputs/record/benchmarks/ for those that have the same keys."""
+    """Print rows and write them into a table of outputs/record/benchmarks/, replacing all rows with the same keys."""
     path, table = OUTPUT / f"{name}.csv", pd.DataFrame(lines)
     print(table.to_string(index=False))
     if path.exists():
-        old = results.read_table(path).set_index(list(keys), drop=False)
-        stays = ~old.index.isin(table.set_index(list(keys)).index)
-        table = pd.concat([old[stays], table], ignore_index=True)
+        old_table = results.read_table(path).set_index(list(keys), drop=False)
+        is_kept = ~old_table.index.isin(table.set_index(list(keys)).index)
+        table = pd.concat([old_table[is_kept], table], ignore_index=True)
     results.write_csv(path, table)

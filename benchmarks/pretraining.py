@@ -2,18 +2,18 @@
 
     python -m benchmarks.pretraining [case ...] [--steps N] [--repetitions N]
 
-Both sides (benchmarks/paired.py) have the same model, from the same random weights, the same number of tokens a step,
-AdamW, and packed text made up here, of whose tokens they mask the same share.
+Both sides (benchmarks/paired.py) train the same model from the same random weights with AdamW, on the same number of
+tokens a step. They read made-up packed text and mask the same share of its tokens.
 
-The Trainer runs as in examples/pytorch/language-modeling/run_mlm.py: the library's own forward pass and dropout of 0.1,
-DataCollatorForLanguageModeling with 15%, every other setting its default, nothing evaluated or saved. The study's loop
-runs as lib/pretraining/pretraining.py calls it, without checkpoints, telling glibc to keep freed memory, which the
-Trainer does not; what that alone brings the Trainer has a line too. ELECTRA has no collator or example in the library:
-its two models are put together here, each with the library's forward pass and logits of every place. Shares count the
-output layer at masked tokens, whatever a side computes besides.
+The Trainer runs as in examples/pytorch/language-modeling/run_mlm.py: the library's own forward pass, dropout of 0.1,
+DataCollatorForLanguageModeling with 15%, every other setting at its default, nothing evaluated or saved. The study's
+loop runs as lib/pretraining/pretraining.py calls it, without checkpoints. It tells glibc to keep freed memory, which
+the Trainer does not; a separate row shows the Trainer's gain from that alone. The library has no collator or example
+for ELECTRA: its two models are combined here, each with the library's forward pass and logits at every position. Shares
+count the output layer at masked tokens only, even if a side computes more.
 
-`--steps`: of the Trainer that are timed, an even number, else each case has its own. Writes its lines into
-outputs/record/benchmarks/pretraining.csv, where those of other cases and devices stay.
+`--steps`: the timed steps of the Trainer, an even number; by default each case has its own. Writes its rows into
+outputs/record/benchmarks/pretraining.csv, keeping those of other cases and devices.
 """
 
 import statistics
@@ -41,13 +41,13 @@ MASKED = masking.Masking("word-piece", 0.15)
 WARM_UP = 2  # steps
 
 # Steps that are timed together. The study's loop prepares the batches of eight steps at once, so a median over single
-# steps would leave that out. It is about four times as fast, so that a window takes both sides about as long.
+# steps would miss that time. It is about four times as fast, so these windows take both sides about as long.
 WINDOW, PEER_WINDOW = 8, 2
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model, the steps of the Trainer that are timed, and what is in one."""
+    """A model, the timed steps of the Trainer, and the size of a batch."""
 
     title: str
     architecture: str
@@ -71,25 +71,25 @@ CASES = {
 }
 
 
-# Models and text, of both sides.
+# Models and text for both sides.
 
 
 def make_text(size: int, count: int = 200_000) -> tokens.Text:
-    """One document of random ids that are as frequent as Zipf's law has it; the same for the same size."""
+    """Return one document of random ids whose frequencies follow Zipf's law; the same for the same size."""
     shares = 1 / np.arange(1, size - len(SPECIAL) + 1)
     ids = np.random.default_rng(0).choice(len(shares), count, p=shares / shares.sum()) + len(SPECIAL)
     return tokens.Text([tokens.Tokens(ids.astype(np.uint16), np.array([0, count]), "made-up text")])
 
 
 def make_batches(text, tokenizer, rows: int, steps: int, length: int, seed: int = 0) -> blocks.Blocks:
-    """The study's batches."""
+    """Return the study's batches."""
     return blocks.Blocks(
         mixing.CorpusFiles(text), tokenizer, length=length, batch_size=rows, steps=steps, masking=MASKED, seed=seed
     )
 
 
 class Rows(torch.utils.data.Dataset):
-    """The same rows as run_mlm hands them to the Trainer: lists, with all that a tokenizer adds."""
+    """The same text as the rows that run_mlm gives the Trainer: lists, with every field that a tokenizer adds."""
 
     def __init__(self, text: tokens.Text, tokenizer: PreTrainedTokenizerBase, length: int):
         self.text, self.tokenizer, self.special = text, tokenizer, set(tokenizer.all_special_ids)
@@ -110,7 +110,7 @@ class Rows(torch.utils.data.Dataset):
 
 
 class LibraryElectra(nn.Module):
-    """ELECTRA's loss by the library's own two models: all logits of both."""
+    """ELECTRA's loss from the library's own two models, with both models' logits at every position."""
 
     def __init__(self, model: models.Electra):
         super().__init__()
@@ -118,55 +118,55 @@ class LibraryElectra(nn.Module):
 
     def forward(self, input_ids, attention_mask=None, token_type_ids=None, labels=None):
         masks = {"attention_mask": attention_mask, "token_type_ids": token_type_ids}
-        predicted = self.model.generator(input_ids=input_ids, labels=labels, **masks)
-        asked = labels != masking.IGNORED
+        generated = self.model.generator(input_ids=input_ids, labels=labels, **masks)
+        masked = labels != masking.IGNORED
         with torch.no_grad():
-            drawn = functional.gumbel_softmax(predicted.logits[asked].float(), hard=True).argmax(-1)
+            sampled = functional.gumbel_softmax(generated.logits[masked].float(), hard=True).argmax(-1)
             inputs = input_ids.clone()
-            inputs[asked] = drawn
+            inputs[masked] = sampled
             replaced = torch.zeros_like(input_ids)
-            replaced[asked] = (drawn != labels[asked]).long()
-        judged = self.model.discriminator(input_ids=inputs, labels=replaced, **masks)
-        return {"loss": predicted.loss + objectives.DISCRIMINATOR_WEIGHT * judged.loss}
+            replaced[masked] = (sampled != labels[masked]).long()
+        discriminated = self.model.discriminator(input_ids=inputs, labels=replaced, **masks)
+        return {"loss": generated.loss + objectives.DISCRIMINATOR_WEIGHT * discriminated.loss}
 
 
 def train_as_run_mlm(
     model: nn.Module, text: tokens.Text, tokenizer, watch: TrainerCallback, length: int, **settings
 ) -> None:
-    """Train by the Trainer; what `settings` does not say is as it comes."""
+    """Train with the Trainer as run_mlm does. Settings not given keep their defaults."""
     collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=MASKED.share)
     paired.train_by_trainer(model, Rows(text, tokenizer, length), collator, watch, **settings)
 
 
-# One run of one side, in a process of its own.
+# One run of one side, in its own process.
 
 
 def prepare(case: Case, dropout: float) -> tuple[nn.Module, tokens.Text, PreTrainedTokenizerBase, dict]:
-    """Model, text and tokenizer; the machine's matrix rate before the run, and the useful FLOPs of a token."""
+    """Return model, text and tokenizer, with the matrix rate before the run and the useful FLOPs per token."""
     with tempfile.TemporaryDirectory() as folder:
         tokenizer = paired.make_tokenizer(case.vocabulary, Path(folder))
     torch.manual_seed(0)
     model = models.build_model(case.architecture, case.body, case.vocabulary, case.length, dropout)
     generator = model.generator.config if case.architecture == "electra" else None
     flops = costs.training_flops(model.config, case.length, MASKED.slots(case.length), generator)
-    found = {"matrix rate": paired.measure_rate(), "FLOPs": flops / case.length}
-    return model, make_text(case.vocabulary), tokenizer, found
+    facts = {"matrix rate": paired.measure_rate(), "FLOPs": flops / case.length}
+    return model, make_text(case.vocabulary), tokenizer, facts
 
 
 def count_steps(windows: int, window: int) -> int:
-    """The steps of a run, one more than are timed: nothing tells when the last one has ended."""
+    """Return the steps of a run: one more than are timed, because nothing shows when the last one ends."""
     return WARM_UP + window * windows + 1
 
 
 def find_speed(case: Case, times: list[float], window: int) -> float:
-    """Tokens a second, the median over windows, of the times at which steps began."""
+    """Return tokens a second, the median over windows. `times`: when each step began."""
     seconds = np.diff(times[WARM_UP::window]) / window
     return case.rows * case.length / float(np.median(seconds))
 
 
 def run_ours(case: Case, windows: int, dropout: float = 0.0, compiled: bool = False) -> dict:
-    """The study's loop."""
-    model, text, tokenizer, found = prepare(case, dropout)
+    """Pretrain with the study's loop, and return its speed and the FLOPs."""
+    model, text, tokenizer, facts = prepare(case, dropout)
     batches = make_batches(text, tokenizer, case.rows, count_steps(windows, WINDOW), case.length)
     timed = paired.Timed(batches)
     training.train(
@@ -180,12 +180,15 @@ def run_ours(case: Case, windows: int, dropout: float = 0.0, compiled: bool = Fa
         progress=Progress("benchmark"),
         compiled=compiled,
     )
-    return found | {"speed": find_speed(case, timed.times, WINDOW)}
+    return facts | {"speed": find_speed(case, timed.times, WINDOW)}
 
 
 def run_trainer(case: Case, windows: int, keeps_memory: bool = False) -> dict:
-    """The Trainer; `keeps_memory`: told so as the study's loop always is."""
-    model, text, tokenizer, found = prepare(case, dropout=0.1)
+    """Pretrain with the Trainer, and return its speed and the FLOPs.
+
+    `keeps_memory`: tell glibc to keep freed memory, as the study's loop always does.
+    """
+    model, text, tokenizer, facts = prepare(case, dropout=0.1)
     if keeps_memory:
         training.keep_memory()
     watch = paired.Watch()
@@ -194,10 +197,10 @@ def run_trainer(case: Case, windows: int, keeps_memory: bool = False) -> dict:
         max_steps=count_steps(windows, PEER_WINDOW), per_device_train_batch_size=case.rows,
         bf16=training.computes_in_bfloat16(),
     )  # fmt: skip
-    return found | {"speed": find_speed(case, watch.times, PEER_WINDOW)}
+    return facts | {"speed": find_speed(case, watch.times, PEER_WINDOW)}
 
 
-# What puts the runs together.
+# All runs together.
 
 PEER = "Trainer, dropout 0.1"
 SIDES = {
@@ -206,11 +209,11 @@ SIDES = {
     "eager, dropout 0": run_ours,
     "compiled, dropout 0": partial(run_ours, compiled=True),
 }
-DROPPED = {"eager, dropout 0.1": partial(run_ours, dropout=0.1)}  # of BERT-mini too
+DROPPED = {"eager, dropout 0.1": partial(run_ours, dropout=0.1)}  # in addition, for BERT-mini only
 
 
 def run_case(key: str, steps: int | None, repetitions: int) -> dict[str, list[dict]]:
-    """The runs of each side."""
+    """Run every side of a case, in turn, and return the runs of each."""
     case = CASES[key]
     sides = SIDES | (DROPPED if case.body == paired.MINI else {})
     runs: dict[str, list[dict]] = {side: [] for side in sides}
@@ -224,15 +227,15 @@ def run_case(key: str, steps: int | None, repetitions: int) -> dict[str, list[di
 
 
 def compare_sides(case: Case, runs: dict[str, list[dict]], rate: float) -> list[dict]:
-    """A line for each other side against the Trainer as it comes."""
-    speeds = {side: [run["speed"] for run in done] for side, done in runs.items()}
-    what = f"{case.title}, vocabulary of {case.vocabulary}, {case.rows} x {case.length}"
+    """Return a row for each other side, compared with the Trainer at its defaults."""
+    speeds = {side: [run["speed"] for run in side_runs] for side, side_runs in runs.items()}
+    description = f"{case.title}, vocabulary of {case.vocabulary}, {case.rows} x {case.length}"
     peer, precision = speeds.pop(PEER), training.resolve("auto")
-    most = rate / runs[PEER][0]["FLOPs"]
+    peak_speed = rate / runs[PEER][0]["FLOPs"]
     return [
-        {"what": what, "ours_as": f"{side}, {precision}", "peer_as": f"{PEER}, {precision}"}
+        {"what": description, "ours_as": f"{side}, {precision}", "peer_as": f"{PEER}, {precision}"}
         | paired.compare(ours, peer, "tokens/s", digits=None)
-        | paired.share(ours, peer, most)
+        | paired.share(ours, peer, peak_speed)
         for side, ours in speeds.items()
     ]
 
@@ -240,14 +243,16 @@ def compare_sides(case: Case, runs: dict[str, list[dict]], rate: float) -> list[
 def main() -> None:
     parser = paired.make_parser(__doc__, steps=None, repetitions=3)
     parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}")
-    words = parser.parse_args()
-    paired.check(parser, words.cases, CASES)
-    found = {key: run_case(key, words.steps, words.repetitions) for key in words.cases or CASES}
-    rate = statistics.median(run["matrix rate"] for runs in found.values() for done in runs.values() for run in done)
-    lines = [line for key, runs in found.items() for line in compare_sides(CASES[key], runs, rate)]
+    options = parser.parse_args()
+    paired.check(parser, options.cases, CASES)
+    runs_by_case = {key: run_case(key, options.steps, options.repetitions) for key in options.cases or CASES}
+    rate = statistics.median(
+        run["matrix rate"] for runs in runs_by_case.values() for side_runs in runs.values() for run in side_runs
+    )
+    rows = [row for key, runs in runs_by_case.items() for row in compare_sides(CASES[key], runs, rate)]
     product = f"matrix product of {' x '.join(map(str, costs.MATRIX['cpu']))}, {training.resolve('auto')}"
-    lines.append({"what": product, "ours": round(rate / 1e9, 1), "unit": "GFLOP/s"})
-    paired.write_lines("pretraining", [line | paired.describe_machine() for line in lines])
+    rows.append({"what": product, "ours": round(rate / 1e9, 1), "unit": "GFLOP/s"})
+    paired.write_lines("pretraining", [row | paired.describe_machine() for row in rows])
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
-"""How often the rule for claims errs: simulated scores through lib/statistics.py, of no effect and of some.
+"""How often the rule for claims errs: simulated scores through lib/statistics.py, without an effect and with one.
 
     python -m benchmarks.verdict_rule [draws] [processes]
 
-Each draw has the scores of two sides on so many datasets, pretrainings and seeds, and goes through estimate_difference,
-judge and limit. What scatters: the effect from dataset to dataset and the sample of each test set, both for all runs of
-a side alike; of a recipe, each pretraining on all datasets and on each; and seeds, by as much as each dataset has in
-the record. Of a "checkpoint by documents" how far the sample of each test set scatters is estimated besides, as by a
-jackknife over groups of documents. With no effect *holds* and *fails* are both wrong: for "as good as" and "equals"
-that is an effect that lies on the margin. An effect moves an estimate and leaves its error as it is, so one draw serves
-all effects.
+Each draw simulates the scores of two sides on some number of datasets, pretrainings and seeds, and passes them through
+estimate_difference, judge and limit. Scores scatter by dataset (the effect, and the sample of each test set; both are
+common to all runs of a side), by pretraining for a recipe (over all datasets, and on each), and by seed, as much as on
+the datasets of the record. For a "checkpoint by documents", the variance from the sample of each test set is estimated
+too, as by a jackknife over groups of documents.
+
+Without an effect, *holds* and *fails* are both wrong; for "as good as" and "equals", no effect is one that lies on the
+margin. An effect shifts an estimate and leaves its error unchanged, so one draw serves all effects.
 Writes outputs/record/benchmarks/verdict-rule.csv.
 """
 
@@ -35,16 +36,18 @@ SETS, PRETRAININGS, SEEDS = range(1, 14), range(1, 6), range(1, 6)
 
 @dataclass(frozen=True)
 class Spread:
-    """Standard deviations in points; that of seeds is read from the record. Pretraining's are assumed, or each side has
-    those of a recipe of the record that was pretrained three times."""
+    """Standard deviations in points. That of seeds is read from the record.
 
-    sets: float = 1.5  # the median over pairs of models in the record on three sets or more
-    heavy: bool = False  # effects on sets with the tails of t with 3 degrees of freedom
+    Those of pretraining are assumed, or each side has those of a recipe in the record that was pretrained three times.
+    """
+
+    sets: float = 1.5  # the median over pairs of models that the record has on three sets or more
+    heavy: bool = False  # effects on sets follow t with 3 degrees of freedom
     sample: float = 0.7
     pretraining: float = 0.5
     pretraining_by_set: float = 0.5
-    other: float = 1.0  # of the seeds of the one side: those of the other, as a share of it
-    recipes: bool = False  # by side those of a recipe of gpu-minutes, in place of pretraining's and of seeds'
+    other: float = 1.0  # spread of the other side's seeds, as a share of the first side's
+    recipes: bool = False  # each side scatters like a recipe of gpu-minutes, which replaces pretraining's and seeds'
 
 
 MEASURED = "pretraining as measured"
@@ -59,7 +62,10 @@ SPREADS = {
 
 
 def measure_seeds() -> np.ndarray:
-    """How far seeds scatter: of each dataset of the record the median over models, of the score that ranks them."""
+    """Return the standard deviation over seeds on each dataset of the record.
+
+    It is the median over models and protocols, in the score that ranks models.
+    """
     runs = results.read_table(paths.recorded(paths.output("laptop", "results.csv")))
     each = runs.groupby(["dataset", "model", "protocol", "score name"])["score"].std().dropna()
     return each.groupby("dataset").median().to_numpy()
@@ -67,102 +73,106 @@ def measure_seeds() -> np.ndarray:
 
 @cache
 def measure_pretrainings() -> np.ndarray:
-    """How far the pretrainings of a recipe scatter, a line each: on all datasets alike, and on each by itself, which
-    holds one seed of fine-tuning. Of the record of gpu-minutes, three pretrainings of each on three sets of entities,
-    by an analysis of variance of two ways; each is an estimate with few degrees of freedom."""
+    """Return two standard deviations over the pretrainings of each recipe: common to all datasets, and on each dataset.
+
+    The second includes the scatter of one fine-tuning seed. Both come from a two-way analysis of variance of the record
+    of gpu-minutes, three pretrainings of each recipe on three NER datasets; each has few degrees of freedom.
+    """
     runs = results.read_table(paths.recorded(paths.output("gpu-minutes", "results.csv")))
     names = runs["model"].map(params.split_seed)
     runs = runs.assign(recipe=names.str[0], pretraining=names.str[1])
-    found = []
-    for _, own in runs.groupby("recipe"):
-        wide = own.pivot_table(index="pretraining", columns="dataset", values="score")
-        means = wide.mean(axis=1)
-        beside = wide.sub(means, axis=0)
-        by_set = ((beside - beside.mean()) ** 2).to_numpy().sum() / ((len(wide) - 1) * (wide.shape[1] - 1))
-        found.append([max(0.0, means.var() - by_set / wide.shape[1]), by_set])
-    return np.sqrt(found)
+    variances = []
+    for _, recipe_runs in runs.groupby("recipe"):
+        scores = recipe_runs.pivot_table(index="pretraining", columns="dataset", values="score")
+        means = scores.mean(axis=1)
+        deviations = scores.sub(means, axis=0)
+        by_set = ((deviations - deviations.mean()) ** 2).to_numpy().sum() / ((len(scores) - 1) * (scores.shape[1] - 1))
+        variances.append([max(0.0, means.var() - by_set / scores.shape[1]), by_set])
+    return np.sqrt(variances)
 
 
 def draw(rng, shape: tuple[int, int, int], recipe: bool, spread: Spread, seeds: np.ndarray) -> list[np.ndarray]:
-    """The scores of two sides that differ by nothing on the mean: datasets, pretrainings, seeds."""
+    """Draw two sides' scores without a mean difference, shaped (datasets, pretrainings, seeds)."""
     sets, pretrainings, _ = shape
-    of_sets = spread.sets * (rng.standard_t(3, sets) if spread.heavy else rng.standard_normal(sets))
-    if sets < statistics.SETS:  # the verdict speaks of these sets
-        of_sets -= of_sets.mean()
-    shift, noise = of_sets + spread.sample * rng.standard_normal(sets), rng.choice(seeds, sets)
+    set_effects = spread.sets * (rng.standard_t(3, sets) if spread.heavy else rng.standard_normal(sets))
+    if sets < statistics.SETS:  # the verdict is about these sets only, so their mean effect must be 0
+        set_effects -= set_effects.mean()
+    shift, noise = set_effects + spread.sample * rng.standard_normal(sets), rng.choice(seeds, sets)
     if spread.recipes:
-        noise[:] = 0  # what was measured on each dataset holds a seed
+        noise[:] = 0  # the measured deviation on each dataset includes that of a seed
     sides = []
-    for added, share in ((shift, 1.0), (0 * shift, spread.other)):
-        scores = added[:, None, None] + share * noise[:, None, None] * rng.standard_normal(shape)
+    for effects, share in ((shift, 1.0), (0 * shift, spread.other)):
+        scores = effects[:, None, None] + share * noise[:, None, None] * rng.standard_normal(shape)
         if recipe:
-            of_all, of_each = spread.pretraining, spread.pretraining_by_set
+            common_spread, set_spread = spread.pretraining, spread.pretraining_by_set
             if spread.recipes:
-                of_all, of_each = rng.choice(measure_pretrainings())
-            scores += of_all * rng.standard_normal(pretrainings)[None, :, None]
-            scores += of_each * rng.standard_normal((sets, pretrainings, 1))
+                common_spread, set_spread = rng.choice(measure_pretrainings())
+            scores += common_spread * rng.standard_normal(pretrainings)[None, :, None]
+            scores += set_spread * rng.standard_normal((sets, pretrainings, 1))
         sides.append(scores)
     return sides
 
 
 def draw_samples(rng, sets: int, spread: Spread) -> statistics.Samples:
-    """What a jackknife finds of the samples of test documents: by dataset a variance, and its degrees of freedom."""
+    """Draw each dataset's jackknife variance over samples of test documents, with its degrees of freedom."""
     freedom = jackknife.GROUPS - 1
     return [(variance, freedom) for variance in spread.sample**2 * rng.chisquare(freedom, sets) / freedom]
 
 
 def simulate(setting: tuple, draws: int, seeds: np.ndarray) -> list[dict]:
-    """A line for each effect of one setting: the shares of verdicts over so many draws."""
+    """Return a row for each effect of one setting: the shares of verdicts over all draws."""
     unit, name, sets, pretrainings, runs, effects = setting
     rng = np.random.default_rng(0)
-    counts = {asked: Counter() for asked in effects}
+    counts = {hypothesis: Counter() for hypothesis in effects}
     for _ in range(draws):
         sides = draw(rng, (sets, pretrainings, runs), unit == "recipe", SPREADS[name], seeds)
         samples = draw_samples(rng, sets, SPREADS[name]) if unit == BY_DOCUMENTS else []
-        found = statistics.estimate_difference(*(side.tolist() for side in sides), unit == "recipe", samples)
+        estimate = statistics.estimate_difference(*(side.tolist() for side in sides), unit == "recipe", samples)
         for relation, effect in effects:
-            moved = replace(found, effect=found.effect + effect)
-            verdict = statistics.judge(moved, relation, 0.0 if relation == "beats" else MARGIN)["verdict"]
+            shifted = replace(estimate, effect=estimate.effect + effect)
+            verdict = statistics.judge(shifted, relation, 0.0 if relation == "beats" else MARGIN)["verdict"]
             counts[relation, effect][statistics.limit(verdict, unit == "recipe", pretrainings)] += 1
-    lines = []
-    for (relation, effect), counted in counts.items():
-        line = {"unit": unit, "spread": name, "relation": relation, "sets": sets, "pretrainings": pretrainings}
-        points = sum(counted[word] for word in statistics.POINTS.values())
-        shares = {"share_holds": counted["holds"], "share_fails": counted["fails"], "share_points": points}
-        line |= {"seeds": runs, "effect": effect, "draws": draws}
-        lines.append(line | {share: round(number / draws, 4) for share, number in shares.items()})
-    return lines
+    rows = []
+    for (relation, effect), verdicts in counts.items():
+        row = {"unit": unit, "spread": name, "relation": relation, "sets": sets, "pretrainings": pretrainings}
+        points = sum(verdicts[word] for word in statistics.POINTS.values())
+        shares = {"share_holds": verdicts["holds"], "share_fails": verdicts["fails"], "share_points": points}
+        row |= {"seeds": runs, "effect": effect, "draws": draws}
+        rows.append(row | {share: round(number / draws, 4) for share, number in shares.items()})
+    return rows
 
 
 def list_settings() -> list[tuple]:
-    """No effect on every number of datasets, pretrainings and seeds; effects, and other spreads, at three seeds.
+    """List the settings to simulate.
 
-    By documents only where that makes a difference; pretraining as measured with one seed, which that holds.
+    The spread "as measured" has every number of datasets, pretrainings and seeds without an effect, and three seeds
+    with one. Other spreads have no effect and three seeds; pretraining as measured has one seed, which its spread
+    includes. "By documents" is left out where it changes nothing.
     """
-    found = []
+    settings = []
     units = "checkpoint", BY_DOCUMENTS, "recipe"
     for unit, name, sets, pretrainings, runs in product(units, SPREADS, SETS, PRETRAININGS, SEEDS):
         if unit == BY_DOCUMENTS and (sets >= statistics.SETS or runs < statistics.SEEDS):
             continue
         if name == MEASURED and unit != "recipe":
             continue
-        wanted = runs == 1 if name == MEASURED else runs == 3 or name == "as measured"
-        if (unit == "recipe" or pretrainings == 1) and wanted:
+        is_simulated = runs == 1 if name == MEASURED else runs == 3 or name == "as measured"
+        if (unit == "recipe" or pretrainings == 1) and is_simulated:
             effects = NO_EFFECT + EFFECTS * (runs == 3 and name == "as measured")
-            found.append((unit, name, sets, pretrainings, runs, effects))
-    return found
+            settings.append((unit, name, sets, pretrainings, runs, effects))
+    return settings
 
 
 def main(draws: int = 10_000, processes: int = 1) -> None:
     settings = list_settings()
     with Pool(processes) as pool:
-        found = pool.imap(partial(simulate, draws=draws, seeds=measure_seeds()), settings)
-        lines = [line for part in found for line in part]
-    table = pd.DataFrame(lines)
+        results_by_setting = pool.imap(partial(simulate, draws=draws, seeds=measure_seeds()), settings)
+        rows = [row for setting_rows in results_by_setting for row in setting_rows]
+    table = pd.DataFrame(rows)
     results.write_csv(paths.recorded(paths.output("benchmarks", "verdict-rule.csv")), table)
-    none = table[[(line.relation, line.effect) in NO_EFFECT for line in table.itertuples()]]
-    wrong = (none["share_holds"] + none["share_fails"]).max()
-    print(f"no effect, {len(none)} settings: at most {wrong:.2%} hold or fail")
+    no_effect = table[[(row.relation, row.effect) in NO_EFFECT for row in table.itertuples()]]
+    worst_share = (no_effect["share_holds"] + no_effect["share_fails"]).max()
+    print(f"no effect, {len(no_effect)} settings: at most {worst_share:.2%} hold or fail")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""What a person waits for beside training: the study on made-up data, its plan, its tables, its tests.
+"""How long a person waits for anything but training: the study on made-up data, its plan, its tables, its tests.
 
     python -m benchmarks.waiting [what ...] [--before COMMIT]
 
-Each runs in a fresh clone of the last commit, in the environment that is there, on every core of a machine that should
-have nothing else to do; `before` is the same in a clone of an older commit. A run of the study ends with its report;
-the second finds nothing to do. The plan of scale paper needs STUDY_DATA. The tables are all those of scores, of 100,000
-made-up runs, three to a file. Writes outputs/record/benchmarks/study.csv, where what was not asked for stays.
+Each wait is measured in a fresh clone of the last commit, in the current environment, on all cores of a machine that
+should be otherwise idle; `before` is the same in a clone of an older commit. A run of the study ends with its report;
+the second finds nothing to do. The plan of scale paper needs STUDY_DATA. The tables are all score tables, over 100,000
+made-up runs, three to a file. Writes outputs/record/benchmarks/study.csv, keeping the rows that were not requested.
 """
 
 import json
@@ -30,24 +30,24 @@ for key in params.load_tables("scores"):
     tables.summarise_cells(tables.by_seed(study.published(key), runs))
 print(len(runs.drop_duplicates(["model", "pretraining", "dataset", "protocol", "seed"])))
 """
-WAITS = {  # what is waited for -> the words after ./run_all.sh, and the seconds that it may take
+WAITS = {  # wait -> the arguments of ./run_all.sh, and the seconds that it may take
     "the study on made-up data": ((), None),
     "the same, nothing to do": ((), 8.0),
     "the plan of scale paper": (("paper", "--dry-run"), 30.0),
     "the tests": (("test",), None),
-    f"all tables of {RUNS:,} runs": (None, 10.0),  # last, as no other is to find these runs
+    f"all tables of {RUNS:,} runs": (None, 10.0),  # last, because no other may find these runs
 }
 
 
 def make_clone(commit: str, folder: Path) -> Path:
-    """A clone of the repository at a commit, made anew."""
+    """Clone the repository at a commit into a folder, and return the folder."""
     subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, folder], check=True)
     subprocess.run(["git", "-C", folder, "checkout", "--quiet", commit], check=True)
     return folder
 
 
 def write_runs(folder: Path) -> None:
-    """Results of RUNS made-up runs at scale paper: every model on every dataset, pretrained as often as it takes."""
+    """Write RUNS made-up runs at scale paper: every model on every dataset, pretrained as often as it takes."""
     pairs = [(model, key) for model in params.keys("models") for key in registry.DATASETS]
     folder.mkdir(parents=True)
     for number in range(-(-RUNS // len(SEEDS))):
@@ -61,51 +61,54 @@ def write_runs(folder: Path) -> None:
 
 
 def wait(clone: Path, words: tuple[str, ...] | None) -> float:
-    """Seconds that a command of the study takes in a clone; for no words, its tables. RuntimeError where it fails."""
-    new = (clone / "lib" / "study" / "cli.py").exists()
-    command = ["-c", TABLES] if words is None else ["-m", "lib.study.cli" if new else "lib.study", *words]
-    begun = time.perf_counter()
+    """Return the seconds that a command of the study takes in a clone. `words` None: its tables.
+
+    Raises RuntimeError if the command fails.
+    """
+    has_cli = (clone / "lib" / "study" / "cli.py").exists()
+    command = ["-c", TABLES] if words is None else ["-m", "lib.study.cli" if has_cli else "lib.study", *words]
+    start = time.perf_counter()
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     if words != ("test",):  # tests run copies of lib, which this would hide
         environment["PYTHONPATH"] = str(clone)
-    done = subprocess.run([sys.executable, *command], cwd=clone, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
-    return round(time.perf_counter() - begun, 1)
+    process = subprocess.run([sys.executable, *command], cwd=clone, env=environment, capture_output=True, text=True)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {process.stdout[-1000:]}{process.stderr[-1000:]}")
+    return round(time.perf_counter() - start, 1)
 
 
 def measure(asked: list[str], commit: str) -> dict[str, float]:
-    """Seconds of what is asked for in a clone of a commit; what fails in it is left out, and said."""
-    found = {}
+    """Return the seconds of each requested wait in a clone of a commit. Those that fail are reported and left out."""
+    seconds = {}
     with tempfile.TemporaryDirectory(prefix="study-") as folder:
         clone = make_clone(commit, Path(folder) / "study")
         for name in sorted(asked, key=[*WAITS].index):
             if WAITS[name][0] is None:
                 write_runs(clone / "outputs" / "paper" / "results")
             try:
-                found[name] = wait(clone, WAITS[name][0])
+                seconds[name] = wait(clone, WAITS[name][0])
             except RuntimeError as error:
                 print(f"{name}, {commit}: failed, {error}", flush=True)
             else:
-                print(f"{name}, {commit}: {found[name]} s", flush=True)
-    return found
+                print(f"{name}, {commit}: {seconds[name]} s", flush=True)
+    return seconds
 
 
 def main() -> None:
     parser = paired.make_parser(__doc__)
     parser.add_argument("what", nargs="*", help=f"of {'; '.join(WAITS)}")
     parser.add_argument("--before", metavar="COMMIT", help="measured too")
-    words = parser.parse_args()
-    paired.check(parser, words.what, WAITS)
-    asked = words.what or list(WAITS)
-    before = measure(asked, words.before) if words.before else {}
-    after = measure(asked, "HEAD")
-    lines = [
+    options = parser.parse_args()
+    paired.check(parser, options.what, WAITS)
+    waits = options.what or list(WAITS)
+    before = measure(waits, options.before) if options.before else {}
+    after = measure(waits, "HEAD")
+    rows = [
         {"what": name, "before": before.get(name), "after": after.get(name), "target": WAITS[name][1], "unit": "s"}
         | paired.describe_machine()
-        for name in asked
+        for name in waits
     ]
-    paired.write_lines("study", lines)
+    paired.write_lines("study", rows)
 
 
 if __name__ == "__main__":

@@ -28,15 +28,15 @@ def whole_file(path: Path) -> Iterator[Path]:
 def whole_folder(path: Path) -> Iterator[Path]:
     """Do the same for a folder; an older one of that name is replaced."""
     temporary = name_temporary(path)
-    old = temporary.with_suffix(".old.tmp")
+    old_folder = temporary.with_suffix(".old.tmp")
     temporary.mkdir()
     try:
         yield temporary
         if path.exists():
-            os.replace(path, old)
+            os.replace(path, old_folder)
         os.replace(temporary, path)
-        if old.exists():
-            shutil.rmtree(old)
+        if old_folder.exists():
+            shutil.rmtree(old_folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -76,11 +76,11 @@ def cached(folder: Path, identity: dict, make: Callable[[Path], dict]) -> dict:
     if an existing record is damaged.
     """
     with locked(folder):
-        if finished := find_finished(folder, identity):
-            return finished
-        with whole_folder(folder) as new:
-            record = identity | make(new)
-            write_record(new, record)
+        if finished_record := find_finished(folder, identity):
+            return finished_record
+        with whole_folder(folder) as new_folder:
+            record = identity | make(new_folder)
+            write_record(new_folder, record)
     return record
 
 

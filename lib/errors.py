@@ -26,16 +26,16 @@ class StudyError(Exception):
 
 def explain_error(text: str) -> str:
     """Return the text of an error, with advice added if GPU memory ran out, or replaced by advice if memory did."""
-    if any(words in text for words in WITHOUT_GPU_MEMORY):
+    if any(phrase in text for phrase in WITHOUT_GPU_MEMORY):
         return f"{text} (a smaller micro_batch or batch size needs less memory)"
-    return TOO_LITTLE_MEMORY if any(words in text for words in WITHOUT_MEMORY) else text
+    return TOO_LITTLE_MEMORY if any(phrase in text for phrase in WITHOUT_MEMORY) else text
 
 
 def show_uncaught(kind: type[BaseException], error: BaseException, trace) -> None:
     """Print an uncaught error, as one line if memory ran out, even during imports; replaces sys.excepthook."""
-    said = f"{kind.__name__}: {error}"
-    if (explained := explain_error(said)) != said:
-        print(f"error: {explained}", file=sys.stderr)
+    message = f"{kind.__name__}: {error}"
+    if (explanation := explain_error(message)) != message:
+        print(f"error: {explanation}", file=sys.stderr)
     else:
         sys.__excepthook__(kind, error, trace)
 
@@ -43,6 +43,6 @@ def show_uncaught(kind: type[BaseException], error: BaseException, trace) -> Non
 def unknown(kind: str, name: str, known: Iterable[str]) -> StudyError:
     """Return a StudyError for an unknown key, with the nearest known names."""
     known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
-    hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(known) or 'none'}"
+    suggestions = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    hint = f"did you mean {', '.join(suggestions)}?" if suggestions else f"known: {', '.join(known) or 'none'}"
     return StudyError(f"unknown {kind} '{name}': {hint}")

@@ -50,21 +50,21 @@ def bring(
 
 def bring_by_md5(path: Path, url: str, hosts: dict[str, str]) -> str:
     """Make sure that a file exists and is right, as `bring` does, by the checksum in the .md5 file beside it."""
-    found = re.findall(r"\b[0-9a-f]{32}\b", read_url(url + ".md5"))
-    if len(found) != 1:
+    checksums = re.findall(r"\b[0-9a-f]{32}\b", read_url(url + ".md5"))
+    if len(checksums) != 1:
         raise StudyError(f"{url}.md5: holds no checksum; run again later")
-    return bring(path, [url], f"md5:{found[0]}", hosts=hosts)
+    return bring(path, [url], f"md5:{checksums[0]}", hosts=hosts)
 
 
 def check_there(path: Path, checksum: str, compressed=False) -> None:
     """Raise StudyError if an existing file is not the one that the study expects; the file is kept."""
     try:
-        got = digest(path, checksum.split(":")[0], compressed)
+        actual = digest(path, checksum.split(":")[0], compressed)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        got = f"a damaged gzip file ({error})"
-    if got != checksum:
+        actual = f"a damaged gzip file ({error})"
+    if actual != checksum:
         raise StudyError(
-            f"{show_path(path)}: not the file of the study, and kept (expected {checksum}, got {got}): "
+            f"{show_path(path)}: not the file of the study, and kept (expected {checksum}, got {actual}): "
             "move it away and run again"
         )
 
@@ -90,8 +90,8 @@ def download(
             fetch_first(urls, temporary, checksum, size, {} if hosts is None else hosts, show_path(path))
             if compress:
                 content = temporary.read_bytes()
-                with open(temporary, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
-                    packed.write(content)  # no name or time, so that the bytes are always the same
+                with open(temporary, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as gzip_file:
+                    gzip_file.write(content)  # no name or time, so that the bytes are always the same
 
 
 def fetch_first(
@@ -111,8 +111,8 @@ def fetch_first(
 
 
 def no_way(hosts: dict[str, str]) -> str:
-    refused = [f"{host} ({why})" for host, why in hosts.items() if why]
-    return f"no way to {', '.join(refused)}: run again with a network"
+    unreachable = [f"{host} ({reason})" for host, reason in hosts.items() if reason]
+    return f"no way to {', '.join(unreachable)}: run again with a network"
 
 
 def transfer(url: str, target: Path, checksum: str, size: int | None, hosts: dict[str, str]) -> str:
@@ -129,19 +129,19 @@ def transfer(url: str, target: Path, checksum: str, size: int | None, hosts: dic
             hosts[host] = ""
             return str(error)
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-            inner = error.args[0] if error.args else error
-            inner = getattr(inner, "reason", inner)  # of nested errors, the one that says what happened
-            why = next((why for kind, why in NO_CONNECTION.items() if isinstance(inner, kind)), "")
-            reason = why or str(inner)
-            if not why:
+            cause = error.args[0] if error.args else error
+            cause = getattr(cause, "reason", cause)  # of nested errors, the one that says what happened
+            fault = next((fault for kind, fault in NO_CONNECTION.items() if isinstance(cause, kind)), "")
+            reason = fault or str(cause)
+            if not fault:
                 hosts[host] = ""
             elif attempt and host not in hosts:
-                hosts[host] = why
+                hosts[host] = fault
                 break
             continue
         hosts[host] = ""
-        got = digest(target, checksum.split(":")[0])
-        return "" if got == checksum else f"wrong checksum, expected {checksum}, got {got}"
+        actual = digest(target, checksum.split(":")[0])
+        return "" if actual == checksum else f"wrong checksum, expected {checksum}, got {actual}"
     return reason
 
 

@@ -35,11 +35,11 @@ class Failed(Exception):
 
 def parse_pip_settings(listed: str) -> dict[str, list[str]]:
     """Parse `pip config list` into values by option: of several values the one that pip uses, split at white space."""
-    found = dict(re.findall(r"^(\S+)=('.*'|\".*\")$", listed, re.M))
+    entries = dict(re.findall(r"^(\S+)=('.*'|\".*\")$", listed, re.M))
     return {
         name.removeprefix(section): ast.literal_eval(value).split()
         for section in ("global.", "install.", ":env:.")  # a later one overrides an earlier one
-        for name, value in found.items()
+        for name, value in entries.items()
         if name.startswith(section)
     }
 
@@ -65,12 +65,12 @@ def find_pin(name: str) -> str:
 
 def call(command: list[str], variables: dict[str, str] | None = None) -> str:
     """Run an installer and return its output. Raises Failed if it exits with an error."""
-    ran = subprocess.run(
+    result = subprocess.run(
         command, env=os.environ | (variables or {}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    if ran.returncode:
-        raise Failed(ran.stdout)
-    return ran.stdout
+    if result.returncode:
+        raise Failed(result.stdout)
+    return result.stdout
 
 
 def install_torch(version: str) -> None:
@@ -94,20 +94,20 @@ def find_version(package: str) -> str:
 
 def install_lock() -> None:
     """Install the lock and the study itself by uv, or by pip if uv is not available or fails."""
-    here = ["--editable", str(ROOT)]
+    project = ["--editable", str(ROOT)]
     try:
-        with tempfile.NamedTemporaryFile("w", suffix=".txt") as pin:
-            pin.write(find_pin("uv"))
-            pin.flush()
-            call([*PIP, "--no-deps", "--require-hashes", "-r", pin.name])
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as pin_file:
+            pin_file.write(find_pin("uv"))
+            pin_file.flush()
+            call([*PIP, "--no-deps", "--require-hashes", "-r", pin_file.name])
         options, variables = translate(parse_pip_settings(call([*RUN, "pip", "config", "list"])))
         call([*UV, *options, "--require-hashes", "-r", str(LOCK)], variables)
-        call([*UV, *options, *here], variables)
+        call([*UV, *options, *project], variables)
     except Failed as failure:
-        why = (str(failure).splitlines() or ["no word"])[-1]
-        print(f"by pip, which takes minutes, as uv could not do it ({why}) ...", end=" ", flush=True)
+        reason = (str(failure).splitlines() or ["no word"])[-1]
+        print(f"by pip, which takes minutes, as uv could not do it ({reason}) ...", end=" ", flush=True)
         call([*PIP, "--require-hashes", "-r", str(LOCK)])
-        call([*PIP, "--no-deps", *here])
+        call([*PIP, "--no-deps", *project])
 
 
 def install(version: str) -> int:
@@ -116,15 +116,15 @@ def install(version: str) -> int:
         os.environ.get("TORCH") or f"torch {version}": lambda: install_torch(version),
         f"the {packages} packages of {LOCK.name}": install_lock,
     }
-    for number, (what, stage) in enumerate(stages.items(), 1):
-        begun = time.monotonic()
-        print(f"Installing, {number} of {len(stages)}: {what} ...", end=" ", flush=True)
+    for number, (title, stage) in enumerate(stages.items(), 1):
+        start = time.monotonic()
+        print(f"Installing, {number} of {len(stages)}: {title} ...", end=" ", flush=True)
         try:
             stage()
         except Failed as failure:
-            print(f"failed\n{failure}\nerror: {what} could not be installed (see above)", file=sys.stderr)
+            print(f"failed\n{failure}\nerror: {title} could not be installed (see above)", file=sys.stderr)
             return 1
-        print(f"{time.monotonic() - begun:.0f} s", flush=True)
+        print(f"{time.monotonic() - start:.0f} s", flush=True)
     return 0
 
 

@@ -30,7 +30,7 @@ def real_data() -> Path:
 
 def show_path(path: Path) -> str:
     """Return a path as messages and pages print it: relative to the repository or to the real data, else its name."""
-    path, real = Path(os.path.abspath(path)), real_data()
+    path, data_folder = Path(os.path.abspath(path)), real_data()
     if path.is_relative_to(ROOT):
         return str(path.relative_to(ROOT))
-    return str("$STUDY_DATA" / path.relative_to(real)) if path.is_relative_to(real) else path.name
+    return str("$STUDY_DATA" / path.relative_to(data_folder)) if path.is_relative_to(data_folder) else path.name

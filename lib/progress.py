@@ -28,11 +28,11 @@ class Progress:
         if done < total and now - self.shown < LINE_SECONDS:
             return
         self.shown = now
-        left = (now - self.begun) / max(1, done - self.first) * (total - done)
-        self.write(done, total, left)
+        seconds_left = (now - self.begun) / max(1, done - self.first) * (total - done)
+        self.write(done, total, seconds_left)
         if "IPython" not in sys.modules or sys.modules["IPython"].get_ipython() is None:
             return
-        line = f"{self.what}: {done} of {total} {text}" + (f", {left:.0f} s left" if done < total else "")
+        line = f"{self.what}: {done} of {total} {text}" + (f", {seconds_left:.0f} s left" if done < total else "")
         self.show("line", {"text/plain": line})
         if self.curve and done == total and "curve" in self.handles:
             self.show("curve", {})  # the notebook draws the whole curve itself
@@ -72,8 +72,8 @@ class Bar:
 
     def update(self, done: int) -> None:
         if self.shows:
-            left = (time.monotonic() - self.begun) / max(1, done) * (self.total - done)
-            line = f"\r{self.what}: {done:,} of {self.total:,}, {left:.0f} s left \x1b[K"
+            seconds_left = (time.monotonic() - self.begun) / max(1, done) * (self.total - done)
+            line = f"\r{self.what}: {done:,} of {self.total:,}, {seconds_left:.0f} s left \x1b[K"
             print(line, end="" if done < self.total else "\n", file=sys.stderr, flush=True)
 
 

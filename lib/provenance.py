@@ -54,8 +54,8 @@ def commit() -> str:
         def git(*words):
             return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
-        changed = "+changes" if git("status", "--porcelain", "--", "lib", "notebooks", "params") else ""
-        return git("rev-parse", "--short=12", "HEAD").strip() + changed
+        suffix = "+changes" if git("status", "--porcelain", "--", "lib", "notebooks", "params") else ""
+        return git("rev-parse", "--short=12", "HEAD").strip() + suffix
     except (OSError, subprocess.CalledProcessError):
         return os.environ.get("STUDY_COMMIT", "unknown")  # set if the code came without its repository (tools/gpu.py)
 

@@ -34,14 +34,14 @@ BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, stru
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open a file as bytes, decompressed if it begins as gzip or bzip2 does. Raises StudyError if it is damaged."""
     with open(path, "rb") as raw:
-        start = raw.peek(3)[:3]
-        opened = raw
-        if start[:1] == b"\x1f":  # gzip, however early it was cut off; no text begins with this byte
-            opened = igzip.GzipFile(fileobj=raw)  # twice as fast as zlib's
-        elif start == b"BZh":
-            opened = bz2.BZ2File(raw)
+        first_bytes = raw.peek(3)[:3]
+        stream = raw
+        if first_bytes[:1] == b"\x1f":  # gzip, however early it was cut off; no text begins with this byte
+            stream = igzip.GzipFile(fileobj=raw)  # twice as fast as zlib's
+        elif first_bytes == b"BZh":
+            stream = bz2.BZ2File(raw)
         try:
-            yield opened
+            yield stream
         except (EOFError, OSError, isal_zlib.error) as error:
             if isinstance(error, OSError) and error.errno:
                 raise  # an error of the disk, not of the content
@@ -67,11 +67,11 @@ def read_lines(path: Path, member: str = "") -> Iterator[tuple[int, str]]:
 
 def ends_with_line(path: Path) -> bool:
     """Return whether the last line of a file has a line end; it has none if a copy was cut off."""
-    last = b""
+    last_line = b""
     with open_bytes(path) as file:
         for line in file:  # line by line, because a file may be larger than memory
-            last = line
-    return last.endswith(b"\n")
+            last_line = line
+    return last_line.endswith(b"\n")
 
 
 def read_text(path: Path) -> str:
@@ -96,10 +96,10 @@ def decode_lines(where: str, lines: Iterable[bytes]) -> Iterator[tuple[int, str]
 
 def find_file(path: Path) -> Path:
     """Return the path of a file or of its gzip form. Raises StudyError if neither exists."""
-    form = path if path.is_file() else path.with_name(f"{path.name}.gz")
-    if not form.is_file():
+    file = path if path.is_file() else path.with_name(f"{path.name}.gz")
+    if not file.is_file():
         raise StudyError(f"no file {show_path(path)}; set STUDY_DATA to a folder that holds it")
-    return form
+    return file
 
 
 def read_columns(path: Path, width: int, header: str = "", member: str = "") -> Iterator[tuple[str, list[str]]]:
@@ -109,14 +109,14 @@ def read_columns(path: Path, width: int, header: str = "", member: str = "") -> 
     """
     name, number = name_file(path, member), 0
     for number, line in read_lines(path, member):
-        where, cells = f"{name}:{number}", line.split("\t")
+        location, cells = f"{name}:{number}", line.split("\t")
         if len(cells) != width:
-            raise StudyError(f"{where}: expected {width} columns, found {len(cells)}")
+            raise StudyError(f"{location}: expected {width} columns, found {len(cells)}")
         if number == 1 and header:
             if cells != header.split():
-                raise StudyError(f"{where}: expected the header {', '.join(header.split())}")
+                raise StudyError(f"{location}: expected the header {', '.join(header.split())}")
             continue
-        yield where, cells
+        yield location, cells
     if not number:
         raise StudyError(f"{name}: empty file")
 
@@ -130,15 +130,15 @@ def read_json_lines(path: Path, blank: bool = False) -> Iterator[tuple[str, dict
     for number, line in read_lines(path):
         if blank and not line.strip():
             continue
-        where = f"{name}:{number}"
+        location = f"{name}:{number}"
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
             reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
-            raise StudyError(f"{where}: not JSON ({reason}); was the file cut off?") from None
+            raise StudyError(f"{location}: not JSON ({reason}); was the file cut off?") from None
         if not isinstance(record, dict):
-            raise StudyError(f"{where}: not a JSON object")
-        yield where, record
+            raise StudyError(f"{location}: not a JSON object")
+        yield location, record
     if not number:
         raise StudyError(f"{name}: empty file")
 
@@ -154,16 +154,16 @@ def read_rows(
     names = columns.split()
     match form:
         case "tsv":
-            for at, cells in read_columns(path, len(names), columns if header else "", member):
-                yield at, dict(zip(names, cells, strict=True))
+            for location, cells in read_columns(path, len(names), columns if header else "", member):
+                yield location, dict(zip(names, cells, strict=True))
         case "csv":
             yield from read_csv(path, names)
         case "jsonl":
-            for at, record in read_json_lines(path):
+            for location, record in read_json_lines(path):
                 for name in names:
                     if not isinstance(record.get(name), str):
-                        raise StudyError(f"{at}: expected a text under {name}")
-                yield at, record
+                        raise StudyError(f"{location}: expected a text under {name}")
+                yield location, record
         case _:
             raise ValueError(form)
 
@@ -174,31 +174,31 @@ def read_csv_cells(path: Path, **form) -> Iterator[tuple[str, list[str]]]:
     Raises StudyError for a malformed row. `form`: options of csv.reader for other separators or quotes.
     """
     csv.field_size_limit(sys.maxsize)  # a cell may hold a long text
-    where, reader = show_path(path), csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True, **form)
+    name, reader = show_path(path), csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True, **form)
     try:
         for cells in reader:
             if cells:
-                yield f"{where}:{reader.line_num}", cells
+                yield f"{name}:{reader.line_num}", cells
     except csv.Error as error:
-        raise StudyError(f"{where}:{reader.line_num}: not CSV ({error}); was the file cut off?") from None
+        raise StudyError(f"{name}:{reader.line_num}: not CSV ({error}); was the file cut off?") from None
 
 
 def name_cells(names: list[str], rows: Iterable[tuple[str, list[str]]]) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the cells of rows by column. Raises StudyError for a row of another width."""
-    for at, cells in rows:
+    for location, cells in rows:
         if len(cells) != len(names):
-            raise StudyError(f"{at}: expected {len(names)} columns, found {len(cells)}; is a quotation missing?")
-        yield at, dict(zip(names, cells, strict=True))
+            raise StudyError(f"{location}: expected {len(names)} columns, found {len(cells)}; is a quotation missing?")
+        yield location, dict(zip(names, cells, strict=True))
 
 
 def read_csv(path: Path, needed: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the rows of a CSV with a header. Raises StudyError for a missing column or a malformed row."""
     rows = read_csv_cells(path)
-    at, names = next(rows, ("", []))
+    location, names = next(rows, ("", []))
     if not names:
         raise StudyError(f"{show_path(path)}: empty file")
     if not set(needed) <= set(names) or len(set(names)) < len(names):
-        raise StudyError(f"{at}: expected the columns {', '.join(needed)}, each once")
+        raise StudyError(f"{location}: expected the columns {', '.join(needed)}, each once")
     yield from name_cells(names, rows)
 
 
@@ -208,32 +208,32 @@ def read_members(archive: Path, names: Collection[str]) -> dict[str, bytes]:
     Raises StudyError for a damaged archive, a missing member, a name that occurs twice or leads outside the archive,
     and a link.
     """
-    where = show_path(archive)
+    archive_name = show_path(archive)
     with open_bytes(archive) as file:
         data = file.read()  # to the end, where gzip has its checksum
     try:
         if data[:2] == b"PK":
-            with zipfile.ZipFile(io.BytesIO(data)) as opened:
-                members = opened.infolist()
-                present = [member.filename for member in members]
+            with zipfile.ZipFile(io.BytesIO(data)) as archive_file:
+                members = archive_file.infolist()
+                member_names = [member.filename for member in members]
                 links = any(stat.S_ISLNK(member.external_attr >> 16) for member in members)
-                found = {name: opened.read(name) for name in set(names) & set(present)}
+                contents = {name: archive_file.read(name) for name in set(names) & set(member_names)}
         else:
-            with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as opened:
-                members = opened.getmembers()
-                present = [member.name for member in members]
+            with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive_file:
+                members = archive_file.getmembers()
+                member_names = [member.name for member in members]
                 links = not all(member.isfile() or member.isdir() for member in members)
                 wanted = [member for member in members if member.name in names and member.isfile()]
-                found = {member.name: opened.extractfile(member).read() for member in wanted}
+                contents = {member.name: archive_file.extractfile(member).read() for member in wanted}
     except BROKEN:
-        raise StudyError(f"{where}: cut off, damaged or no archive") from None
-    outside = any(PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts for name in present)
-    if outside or links or len(set(present)) < len(present):
-        raise StudyError(f"{where}: has links, names twice or paths that lead outside: refused")
+        raise StudyError(f"{archive_name}: cut off, damaged or no archive") from None
+    outside = any(PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts for name in member_names)
+    if outside or links or len(set(member_names)) < len(member_names):
+        raise StudyError(f"{archive_name}: has links, names twice or paths that lead outside: refused")
     for name in names:
-        if name not in found:
-            raise StudyError(f"{where}: {name}: no such member")
-    return found
+        if name not in contents:
+            raise StudyError(f"{archive_name}: {name}: no such member")
+    return contents
 
 
 def parse_xml(where: str, content: bytes) -> etree._Element:

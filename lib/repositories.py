@@ -37,19 +37,19 @@ def read_files(folder: Path, of: RepositoryFiles, reachable: bool = True) -> Ite
 
     Raises StudyError if a pattern matches no path, or if git fails.
     """
-    where = folder / of.repository
-    with artefacts.locked(where):
-        wanted = fetch_files(where, of, reachable)
-    with tempfile.TemporaryFile() as ids:
-        ids.write("".join(f"{identifier}\n" for _, identifier in wanted).encode())
-        ids.seek(0)
+    repository = folder / of.repository
+    with artefacts.locked(repository):
+        files = fetch_files(repository, of, reachable)
+    with tempfile.TemporaryFile() as id_file:
+        id_file.write("".join(f"{identifier}\n" for _, identifier in files).encode())
+        id_file.seek(0)
         with subprocess.Popen(
-            command(where, "cat-file", "--batch", "--buffer"), stdin=ids, stdout=subprocess.PIPE
+            command(repository, "cat-file", "--batch", "--buffer"), stdin=id_file, stdout=subprocess.PIPE
         ) as git:
-            for path, _ in wanted:
+            for path, _ in files:
                 header = git.stdout.readline().split()
                 if len(header) != 3:
-                    raise StudyError(f"{show_path(where)}: {path} cannot be read; delete the folder and run again")
+                    raise StudyError(f"{show_path(repository)}: {path} cannot be read; delete the folder and run again")
                 yield path, git.stdout.read(int(header[2]))
                 git.stdout.read(1)
 
@@ -57,9 +57,9 @@ def read_files(folder: Path, of: RepositoryFiles, reachable: bool = True) -> Ite
 def fetch_files(where: Path, of: RepositoryFiles, reachable: bool) -> list[tuple[str, str]]:
     """Make sure that the kept repository has the files; return their paths and git's hashes of their contents."""
     if not where.exists():
-        with artefacts.whole_folder(where) as new:
-            run_git(new, "init", "--quiet", "--bare")
-            run_git(new, "remote", "add", "origin", HOST + of.repository)
+        with artefacts.whole_folder(where) as new_folder:
+            run_git(new_folder, "init", "--quiet", "--bare")
+            run_git(new_folder, "remote", "add", "origin", HOST + of.repository)
 
     def get(*words: str, given: str = "") -> None:
         if not reachable:
@@ -70,16 +70,16 @@ def fetch_files(where: Path, of: RepositoryFiles, reachable: bool) -> list[tuple
     if of.commit not in list_objects(where):
         get("--depth=1", "origin", of.commit)
     files = [line.split("\t", 1) for line in run_git(where, "ls-tree", "-r", "-z", of.commit).split("\0") if line]
-    files = [(path, about.split()[2]) for about, path in files if path not in of.leave_out]
-    wanted = []
+    files = [(path, metadata.split()[2]) for metadata, path in files if path not in of.leave_out]
+    wanted_files = []
     for pattern in of.files:
-        found = [(path, identifier) for path, identifier in files if matches(path, pattern)]
-        if not found:
+        pattern_files = [(path, identifier) for path, identifier in files if matches(path, pattern)]
+        if not pattern_files:
             raise StudyError(f"{of.repository}@{of.commit}: no file {pattern}")
-        wanted += found
-    if missing := {identifier for _, identifier in wanted} - list_objects(where):
-        get("origin", "--stdin", given="\n".join(sorted(missing)))
-    return wanted
+        wanted_files += pattern_files
+    if missing_ids := {identifier for _, identifier in wanted_files} - list_objects(where):
+        get("origin", "--stdin", given="\n".join(sorted(missing_ids)))
+    return wanted_files
 
 
 def matches(path: str, pattern: str) -> bool:
@@ -103,11 +103,11 @@ def command(where: Path, *words: str) -> list[str]:
 def run_git(where: Path, *words: str, given: str = "") -> str:
     """Run git and return its output. Raises StudyError with the last line of its error if it fails."""
     environment = os.environ | {"GIT_TERMINAL_PROMPT": "0"}  # GitHub asks for a password if a repository is gone
-    done = subprocess.run(
+    result = subprocess.run(
         command(where, *words), input=given, capture_output=True, text=True, env=environment, errors="surrogateescape"
     )
-    if done.returncode:
-        *_, last = done.stderr.strip().splitlines() or ["it does not say why"]
-        kind = Unreachable if any(reason in last for reason in NO_CONNECTION) else StudyError
-        raise kind(f"{show_path(where)}: git: {last}; run again later")
-    return done.stdout
+    if result.returncode:
+        *_, last_line = result.stderr.strip().splitlines() or ["it does not say why"]
+        error_type = Unreachable if any(reason in last_line for reason in NO_CONNECTION) else StudyError
+        raise error_type(f"{show_path(where)}: git: {last_line}; run again later")
+    return result.stdout

@@ -48,8 +48,8 @@ def find_interval(values: list[float]) -> tuple[float, float]:
         return np.nan, np.nan
     from scipy import special  # here, so that the command line does not wait half a second for it
 
-    half = -special.stdtrit(len(values) - 1, 0.025) * np.std(values, ddof=1) / np.sqrt(len(values))
-    return np.mean(values) - half, np.mean(values) + half
+    half_width = -special.stdtrit(len(values) - 1, 0.025) * np.std(values, ddof=1) / np.sqrt(len(values))
+    return np.mean(values) - half_width, np.mean(values) + half_width
 
 
 def estimate_mean(values: list[float]) -> Estimate:
@@ -68,34 +68,36 @@ def estimate_difference(better: Side, other: Side, recipe: bool = False, samples
     For checkpoints on fewer than SETS datasets, the datasets are taken as fixed: if `samples` are known for each
     dataset and each side has SEEDS runs, the estimate is that of `estimate_on_few`.
     """
-    runs = min(sum(map(len, of_dataset)) for of_dataset in [*better, *other])
+    runs = min(sum(map(len, dataset_scores)) for dataset_scores in [*better, *other])
     if not recipe and len(samples) == len(better) < SETS and runs >= SEEDS:
         return estimate_on_few(better, other, samples)
-    found = estimate_mean(subtract_by_dataset(better, other))
-    parts = [found]
+    dataset_estimate = estimate_mean(subtract_by_dataset(better, other))
+    estimates = [dataset_estimate]
     if recipe and min(map(len, [*better, *other])) > 1:
         for side in (better, other):
-            means = [fmean(map(fmean, of_pretraining)) for of_pretraining in zip(*side, strict=True)]
-            parts.append(estimate_mean(means))
-    if len(parts) == 1:
-        return found
-    variance, freedom = add_variances([(part.error**2, part.freedom) for part in parts])
-    return Estimate(found.effect, float(np.sqrt(variance)), count_freedom(freedom, parts))
+            means = [fmean(map(fmean, pretraining_scores)) for pretraining_scores in zip(*side, strict=True)]
+            estimates.append(estimate_mean(means))
+    if len(estimates) == 1:
+        return dataset_estimate
+    variance, freedom = add_variances([(estimate.error**2, estimate.freedom) for estimate in estimates])
+    return Estimate(dataset_estimate.effect, float(np.sqrt(variance)), count_freedom(freedom, estimates))
 
 
 def estimate_on_few(better: Side, other: Side, samples: Samples) -> Estimate:
     """Estimate one side minus the other on these datasets alone, where seeds and test documents are sampled."""
-    seeds = [estimate_mean([*chain.from_iterable(of_dataset)]) for of_dataset in [*better, *other]]
-    of_seeds = [(estimate.error**2, estimate.freedom) for estimate in seeds]
-    variance, freedom = add_variances([*of_seeds, *samples])
+    seed_estimates = [estimate_mean([*chain.from_iterable(dataset_scores)]) for dataset_scores in [*better, *other]]
+    seed_variances = [(estimate.error**2, estimate.freedom) for estimate in seed_estimates]
+    variance, freedom = add_variances([*seed_variances, *samples])
     effect = fmean(subtract_by_dataset(better, other))
     error = float(np.sqrt(variance)) / len(better)
-    return Estimate(effect, error, count_freedom(freedom, seeds), "seeds and test documents")
+    return Estimate(effect, error, count_freedom(freedom, seed_estimates), "seeds and test documents")
 
 
 def subtract_by_dataset(better: Side, other: Side) -> list[float]:
     """Return the mean of one side minus that of the other, by dataset."""
-    return [find_mean(of_better) - find_mean(of_other) for of_better, of_other in zip(better, other, strict=True)]
+    return [
+        find_mean(better_runs) - find_mean(other_runs) for better_runs, other_runs in zip(better, other, strict=True)
+    ]
 
 
 def count_freedom(freedom: float, parts: list[Estimate]) -> float:
@@ -104,14 +106,14 @@ def count_freedom(freedom: float, parts: list[Estimate]) -> float:
     Satterthwaite's are too many if a part has few runs and one part scatters less than another
     (benchmarks/verdict_rule.py).
     """
-    return max(freedom / 2, min(one.freedom for one in parts))
+    return max(freedom / 2, min(part.freedom for part in parts))
 
 
 def add_variances(parts: list[tuple[float, float]]) -> tuple[float, float]:
     """Return the sum of variances and its degrees of freedom by Satterthwaite (1946), from those of each variance."""
-    variance = sum(one for one, _ in parts)
-    spread = sum(one**2 / (freedom or 1) for one, freedom in parts)
-    return variance, variance**2 / spread if spread else parts[0][1]
+    total = sum(variance for variance, _ in parts)
+    spread = sum(variance**2 / (freedom or 1) for variance, freedom in parts)
+    return total, total**2 / spread if spread else parts[0][1]
 
 
 def find_mean(runs: list[list[float]]) -> float:
@@ -128,29 +130,29 @@ def estimate_slope(curves: list[Curve]) -> Estimate:
     if len(curves) > 1:
         return estimate_mean([find_slope(points) for points in curves])
     (curve,) = curves
-    x = np.log10([place for place, _ in curve])
-    y = np.array([np.mean(values) for _, values in curve])
+    x = np.log10([position for position, _ in curve])
+    y = np.array([np.mean(scores) for _, scores in curve])
     slope, freedom = find_slope(curve), len(x) - 2
-    from_middle = x - x.mean()
-    squares = (from_middle**2).sum()
+    deviations = x - x.mean()
+    sum_of_squares = (deviations**2).sum()
     error = np.nan
-    if freedom > 0 and squares > 0:
-        beside = y - y.mean() - slope * from_middle
-        error = np.sqrt((beside**2).sum() / freedom / squares)
+    if freedom > 0 and sum_of_squares > 0:
+        residuals = y - y.mean() - slope * deviations
+        error = np.sqrt((residuals**2).sum() / freedom / sum_of_squares)
     return Estimate(slope, float(error), freedom)
 
 
 def find_slope(points: Curve) -> float:
     """Return the least-squares slope through the means of some points, per tenfold x."""
-    return float(find_slopes(np.array([x for x, _ in points]), np.array([np.mean(values) for _, values in points])))
+    return float(find_slopes(np.array([x for x, _ in points]), np.array([np.mean(scores) for _, scores in points])))
 
 
 def find_slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return least-squares slopes over the last axis, per tenfold x; nan if all x are equal."""
-    places = np.log10(x) - np.log10(x).mean(axis=-1, keepdims=True)
-    squares = (places**2).sum(axis=-1)
+    deviations = np.log10(x) - np.log10(x).mean(axis=-1, keepdims=True)
+    sum_of_squares = (deviations**2).sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(squares > 1e-12, (places * y).sum(axis=-1) / squares, np.nan)
+        return np.where(sum_of_squares > 1e-12, (deviations * y).sum(axis=-1) / sum_of_squares, np.nan)
 
 
 def judge(found: Estimate, relation: Relation = "beats", margin: float = 0.0) -> dict:
@@ -159,8 +161,8 @@ def judge(found: Estimate, relation: Relation = "beats", margin: float = 0.0) ->
 
     if np.isnan(found.error):
         return {"effect": found.effect, "ci_low": np.nan, "ci_high": np.nan, "p": 1.0, "verdict": "undecided"}
-    half = -special.stdtrit(found.freedom, SIGNIFICANT / 2) * found.error
-    interval = found.effect - half, found.effect + half
+    half_width = -special.stdtrit(found.freedom, SIGNIFICANT / 2) * found.error
+    interval = found.effect - half_width, found.effect + half_width
 
     def find_chance(gap: float) -> float:
         return float(special.stdtr(found.freedom, gap / found.error)) if found.error else float(gap > 0)
@@ -176,8 +178,8 @@ def judge_median(values: list[float], asked: float, margin: float = 0.0) -> dict
     interval = stats.quantile_test(values).confidence_interval()
     chances = [lambda bound, side=side: stats.quantile_test(values, q=bound + asked, alternative=side).pvalue
                for side in ("greater", "less")]  # fmt: skip
-    found = decide([end - asked for end in interval], chances, "equals" if margin else "beats", margin)
-    return {"effect": float(np.median(values))} | found | dict(zip(("ci_low", "ci_high"), interval, strict=True))
+    decision = decide([end - asked for end in interval], chances, "equals" if margin else "beats", margin)
+    return {"effect": float(np.median(values))} | decision | dict(zip(("ci_low", "ci_high"), interval, strict=True))
 
 
 def decide(interval: tuple[float, float], chances: tuple[Chance, Chance], relation: Relation, margin: float) -> dict:
@@ -220,7 +222,7 @@ def weaken(verdict: str) -> str:
 def correct(ps: list[float]) -> list[float]:
     """Correct the p values of several tests for their number (Holm 1979)."""
     order, corrected, highest = np.argsort(ps), [0.0] * len(ps), 0.0
-    for done, i in enumerate(order):
-        highest = max(highest, min(1.0, (len(ps) - done) * ps[i]))
-        corrected[i] = highest
+    for rank, index in enumerate(order):
+        highest = max(highest, min(1.0, (len(ps) - rank) * ps[index]))
+        corrected[index] = highest
     return corrected

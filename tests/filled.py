@@ -6,6 +6,6 @@ from lib.study import open_study, tables
 
 
 def fill(key: str, scale: str = "laptop") -> pd.DataFrame:
-    """A line for each cell; of a figure of gains, the gains."""
+    """Return one row per cell with our score, or our gain for a figure of gains."""
     study = open_study(scale)
     return tables.summarise_cells(tables.by_seed(study.published(key), study.results()))

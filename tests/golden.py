@@ -1,4 +1,4 @@
-"""A small file of every format of examples, written by hand, with the examples that it holds."""
+"""A small handwritten file in every dataset format, with the examples it contains."""
 
 import io
 import json
@@ -13,12 +13,12 @@ from xml.sax.saxutils import quoteattr
 from lib.benchmarks import chemprot, conll, ddi, hallmarks, i2b2, pico, pubtator, questions, shareclef, tabular
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence, Span
 
-FILE = "file"  # of a format with one file
+FILE = "file"  # the name used for formats with a single file
 Content = str | bytes
 
 
 class Golden(NamedTuple):
-    read: Callable[[Path], list]  # of a folder with the files
+    read: Callable[[Path], list]  # takes the folder with the files
     files: dict[str, Content]
     expected: list
 
@@ -34,7 +34,7 @@ def write(path: Path, content: Content) -> Path:
 
 
 def write_files(folder: Path, files: dict[str, Content | None]) -> Path:
-    """Below a folder; a file without content is taken away."""
+    """Write files into a folder, deleting those whose content is None."""
     for name, content in files.items():
         if content is None:
             (folder / name).unlink()
@@ -44,17 +44,17 @@ def write_files(folder: Path, files: dict[str, Content | None]) -> Path:
 
 
 def zipped(members: dict[str, Content]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name, text in members.items():
             archive.writestr(name, text)
-    return packed.getvalue()
+    return buffer.getvalue()
 
 
 def tarred(members: dict[str, Content], link: str = "", kind: bytes = tarfile.SYMTYPE) -> bytes:
-    """A gzipped tar; `link`: where a last member leads to."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+    """Return a gzipped tar. `link`: the target of a link added as its last member."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         for name, text in members.items():
             content = text if isinstance(text, bytes) else text.encode()
             member = tarfile.TarInfo(name)
@@ -64,7 +64,7 @@ def tarred(members: dict[str, Content], link: str = "", kind: bytes = tarfile.SY
             member = tarfile.TarInfo("text/9.txt")
             member.type, member.linkname = kind, link
             archive.addfile(member)
-    return packed.getvalue()
+    return buffer.getvalue()
 
 
 # Relations
@@ -92,7 +92,7 @@ SPLIT_LIST = "train_dataset/DrugBank/a b.xml\n"
 
 
 def split_sentences(text: str) -> list[str]:
-    """A splitter for made-up text: after every full stop and blank."""
+    """Split made-up text after every full stop followed by a space."""
     return text.replace(". ", ".|").split("|")
 
 
@@ -109,7 +109,10 @@ def scibert(**changes) -> str:
 
 
 def sentence(text: str, drugs: dict[str, str], *pairs: str) -> str:
-    """A sentence with entities e0, e1 ... by offsets, and pairs such as `e0 e1 ddi="false"`."""
+    """Return a sentence of the DDI corpus. `drugs`: offsets -> text of entities e0, e1, ...
+
+    `pairs`: such as `e0 e1 ddi="false"`.
+    """
     inner = "".join(
         f'<entity id="e{number}" charOffset="{offsets}" text={quoteattr(words)}/>'
         for number, (offsets, words) in enumerate(drugs.items())
@@ -127,8 +130,8 @@ def read_ddi(folder: Path, reader: Callable = ddi.read_ddi) -> list:
 
 
 def make_relation(id: str, text: str, ends: dict[str, tuple[int, int]], label: str, **others) -> Relation:
-    """`ends`: offsets by kind and, after a blank, id."""
-    first, second = (Mention(name.partition(" ")[2], name.partition(" ")[0], *at) for name, at in ends.items())
+    """Return a relation. `ends`: the offsets of its mentions by kind and, after a space, id."""
+    first, second = (Mention(name.partition(" ")[2], name.partition(" ")[0], *span) for name, span in ends.items())
     return Relation(id, text, first, second, label, **others)
 
 
@@ -136,7 +139,7 @@ CHEMPROT_EXAMPLES = [
     make_relation("7.T1.T2", "Iron and ferritin.", {"CHEMICAL T1": (0, 4), "GENE T2": (9, 17)}, "false", document="7"),
     make_relation("7.T3.T4", "Zinc binds HBA.", {"CHEMICAL T3": (0, 4), "GENE T4": (11, 14)}, "CPR:4", document="7"),
     make_relation("7.T5.T6", "Opium HBA x", {"CHEMICAL T5": (0, 5), "GENE T6": (6, 9)}, "false", document="7"),
-]  # of T3 and T4 the last of their groups; that of T5 and T6 is not evaluated; T1 and T6 are in two sentences
+]  # T3 and T4 keep the last of their groups; that of T5 and T6 is not evaluated; T1 and T6 share no sentence
 BIOELECTRA = 'sentence\tlabel\r\nBC6OTHER , BC6ENTC and BC6ENTG\tFalse\r\n"The ""old"" BC6ENTG"\tCPR:9\r\n'
 DDI_TABLE = "D.d1.s0.p0\tA @DRUG$ or @DRUG$ \tDDI-int\nD.d1.s0.p1\tA @DRUG-DRUG$\tDDI-false\n"
 DDI_TABLE_EXAMPLES = [
@@ -146,10 +149,10 @@ DDI_TABLE_EXAMPLES = [
 ]  # fmt: skip
 DDI_EXAMPLES = [
     make_relation("p0", DDI_TEXT, {"DRUG e1": (0, 4), "DRUG e0": (6, 10)}, "DDI-int", document="d"),  # in text order
-    make_relation("p1", DDI_TEXT, {"DRUG e1": (0, 4), "DRUG e2": (15, 30)}, "DDI-false", document="d"),  # in parts
+    make_relation("p1", DDI_TEXT, {"DRUG e1": (0, 4), "DRUG e2": (15, 30)}, "DDI-false", document="d"),  # in two parts
     make_relation("p2", DDI_TEXT, {"DRUG e2": (15, 30), "DRUG e3": (23, 30)}, "DDI-false", document="d"),
-    make_relation("p3", DDI_TEXT, {"DRUG e1": (0, 4), "DRUG e3": (23, 30)}, "DDI-false", document="d"),  # of no type
-    make_relation("p4", DDI_TEXT, {"DRUG e1": (0, 4), "DRUG e4": (15, 30)}, "DDI-false", document="d"),  # beside it
+    make_relation("p3", DDI_TEXT, {"DRUG e1": (0, 4), "DRUG e3": (23, 30)}, "DDI-false", document="d"),  # no type
+    make_relation("p4", DDI_TEXT, {"DRUG e1": (0, 4), "DRUG e4": (15, 30)}, "DDI-false", document="d"),  # off by one
 ]
 PAIRS = f"e0 e1 {INT}", f"e1 e2 {FALSE}", f"e3 e2 {FALSE}", 'e1 e3 ddi="true"', f"e1 e4 {FALSE}"
 DDI_BODY = sentence(DDI_TEXT, DRUGS, *PAIRS)
@@ -194,22 +197,25 @@ def read_hoc(folder: Path, reader: Callable = hallmarks.read_hoc, **options) -> 
 
 
 def squad(*entries: tuple) -> str:
-    """A file in SQuAD's format of (id, question, context, answers or None, each a text and its offset)."""
+    """Return a file in SQuAD's format. `entries`: (id, question, context, answers or None).
+
+    Each answer is a text and its offset.
+    """
     paragraphs = []
     for id, question, context, answers in entries:
-        asked = {"id": id, "question": question}
+        record = {"id": id, "question": question}
         if answers is not None:
-            asked["answers"] = [{"text": text, "answer_start": start} for text, start in answers]
-        paragraphs.append({"context": context, "qas": [asked]})
+            record["answers"] = [{"text": text, "answer_start": start} for text, start in answers]
+        paragraphs.append({"context": context, "qas": [record]})
     return json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]})
 
 
 def golden(*entries: tuple, kind: str = "factoid") -> str:
-    """A golden file of BioASQ of (id, question, snippets, exact answer), and of its kind where it has another."""
+    """Return a golden file of BioASQ. `entries`: (id, question, snippets, exact answer), and a kind if not `kind`."""
     return json.dumps({"questions": [
-        {"id": id, "type": other[0] if other else kind, "body": body, "snippets": [{"text": text} for text in snippets],
+        {"id": id, "type": kinds[0] if kinds else kind, "body": body, "snippets": [{"text": text} for text in snippets],
          "exact_answer": exact}
-        for id, body, snippets, exact, *other in entries
+        for id, body, snippets, exact, *kinds in entries
     ]})  # fmt: skip
 
 
@@ -265,11 +271,11 @@ def read_share_clef(folder: Path, *names, **options) -> list[Sentence]:
 
 
 def abstract(pmid: str, words: str, split="train", name="{}.AGGREGATED.ann", glue="\n", **labels: str) -> dict:
-    """The files of an abstract of EBM-NLP, `labels` with a digit for each word."""
+    """Return the files of an EBM-NLP abstract. `labels`: element -> a digit for each word."""
     files = {f"documents/{pmid}.tokens": glue.join(words.split())}
     for short, digits in labels.items():
-        place = f"annotations/aggregated/starting_spans/{ELEMENTS[short]}/{split}"
-        files[f"{place}/{name.format(pmid)}"] = glue.join(digits)
+        folder = f"annotations/aggregated/starting_spans/{ELEMENTS[short]}/{split}"
+        files[f"{folder}/{name.format(pmid)}"] = glue.join(digits)
     return files
 
 
@@ -286,7 +292,7 @@ FORMATS = {
         [CHEMPROT_EXAMPLES[0],
          make_relation("7.T3.T4", "Zinc binds HBA.", {"CHEMICAL T3": (0, 4), "GENE T4": (11, 14)}, "CPR:3",
                        document="7"),
-         *CHEMPROT_EXAMPLES[1:]],  # a row for each group
+         *CHEMPROT_EXAMPLES[1:]],  # one row per group
     ),
     "chemprot-abstracts": Golden(
         lambda folder: chemprot.read_chemprot_abstracts(folder / FILE), {FILE: ABSTRACTS + "8\tTitle only\t \n"},
@@ -304,7 +310,7 @@ FORMATS = {
         {FILE: zipped({"dev": lim() + lim("0", "x, ,, bc6entg", "7\tT1\tT3"), "other": ""})},
         [make_relation("7.T2.T1", "bc6entg binds bc6entc .", {"GENE T2": (0, 7), "CHEMICAL T1": (14, 21)}, "CPR:4",
                        masked=True, document="7"),
-         # One dummy is missing: both mentions stand at the other.
+         # One dummy is missing, so both mentions are at the other.
          make_relation("7.T1.T3", "x , bc6entg", {"CHEMICAL T1": (4, 11), "GENE T3": (4, 11)}, "false",
                        masked=True, document="7")],
     ),
@@ -333,7 +339,7 @@ FORMATS = {
     "medsts-headed": one(tabular.read_medsts, "sentence1\tsentence2\tscore\nA\tB\t1\n", Pair("1", "A", "B", 1.0)),
     "mednli": one(tabular.read_mednli, nli(), Pair("p1", "A", "B", "neutral")),
     "pubmedqa": one(tabular.read_pubmedqa, pubmedqa(), Pair("1", "A?", "B.", "maybe")),
-    # Lines end at line ends alone, no space is taken from a text, and a mark of the byte order is none of it.
+    # Only line ends end a line, texts keep their spaces, and a byte-order mark is not part of the text.
     "yesno": one(tabular.read_yesno, "\ufeffq1\tA?\u2028\u00a0\tB\u0085\tno\nq2\tA?\tB\tyes\n",
                  Pair("q1", "A?\u2028\u00a0", "B\u0085", "no"), Pair("q2", "A?", "B", "yes")),
     "yesno-ideal": one(tabular.read_yesno_ideal, IDEAL + "1\tA?\tB\n0\tC?\tD\n",

@@ -1,4 +1,4 @@
-"""The code of a notebook, for tests: the functions that its cells define, or all of them run."""
+"""The code of a notebook, for tests: the functions that its cells define, or all cells run."""
 
 import ast
 from types import SimpleNamespace
@@ -12,34 +12,34 @@ DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
 
 
 def read_code(name: str) -> list[str]:
-    """The code cells of a notebook, in order."""
+    """Return the code cells of a notebook, in order."""
     notebook = nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def definitions(name: str, *constants: str) -> SimpleNamespace:
-    """What a notebook imports, the functions and classes that it defines, and its constants of some names.
+    """Return what a notebook imports, the functions and classes it defines, and the constants named.
 
-    Nothing else of its cells is run.
+    Nothing else in its cells is run.
     """
     nodes = [node for source in read_code(name) for node in ast.parse(source).body]
-    named = [node for node in nodes if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in constants]
-    body = [node for node in nodes if isinstance(node, DEFINITIONS) or node in named]
-    found = {"__name__": name}
-    exec(compile(ast.Module(body, type_ignores=[]), f"{name}.ipynb", "exec"), found)
-    return SimpleNamespace(**found)
+    assignments = [node for node in nodes if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in constants]
+    body = [node for node in nodes if isinstance(node, DEFINITIONS) or node in assignments]
+    namespace = {"__name__": name}
+    exec(compile(ast.Module(body, type_ignores=[]), f"{name}.ipynb", "exec"), namespace)
+    return SimpleNamespace(**namespace)
 
 
 def run(name: str, **parameters) -> dict:
-    """Run the code cells of a notebook, in this process; the names that they leave.
+    """Run the code cells of a notebook in this process, and return the names they define.
 
-    `parameters`: those that are not at their defaults, as papermill gives them.
+    `parameters`: values in place of the defaults, as papermill gives them.
     """
-    found = {"__name__": name}
+    namespace = {"__name__": name}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "open_page", lambda scale: None)  # which asks Jupyter for the parameters
+        patch.setattr(pages, "open_page", lambda scale: None)  # it would ask Jupyter for the parameters
         for number, source in enumerate(read_code(name), 1):
-            exec(compile(source, f"{name}.ipynb, code cell {number}", "exec"), found)
+            exec(compile(source, f"{name}.ipynb, code cell {number}", "exec"), namespace)
             if number == 1:  # the cell of parameters
-                found |= parameters
-    return found
+                namespace |= parameters
+    return namespace

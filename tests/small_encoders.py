@@ -20,21 +20,21 @@ FAMILIES = {
 
 
 def make_tokenizer(framed: bool = True) -> PreTrainedTokenizerFast:
-    """Lower case, with [CLS] and [SEP] around a text where it is framed."""
+    """Return a lower-case tokenizer; if `framed`, it puts [CLS] and [SEP] around a text."""
     tokenizer = Tokenizer(tokenizer_models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trainer = trainers.WordPieceTrainer(vocab_size=200, special_tokens=marks, show_progress=False)
+    special_tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=200, special_tokens=special_tokens, show_progress=False)
     tokenizer.train_from_iterator(["aspirin relieves pain in most patients with fever and cough"] * 9, trainer)
     if framed:
         tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), marks, strict=True))
+    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), special_tokens, strict=True))
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
 def make(folder, kind: str, size: dict, framed: bool = True):
-    """A small model with random weights and a tokenizer, saved."""
+    """Save a small model with random weights and its tokenizer, and return the model."""
     tokenizer = make_tokenizer(framed)
     torch.manual_seed(0)
     model = AutoModel.from_config(AutoConfig.for_model(kind, vocab_size=len(tokenizer), **size))

@@ -1,4 +1,4 @@
-"""docs/adding.md: what it adds by its diffs is part of the study."""
+"""Tests of docs/adding.md: its diffs apply, and what they add becomes part of the study."""
 
 import json
 import re
@@ -44,10 +44,10 @@ def test_every_diff_applies_and_what_it_adds_is_planned(tmp_path, monkeypatch):
         for name in ("bc2gm", "plant-names"):
             write(folder / f"data/ner/{name}/{split}.tsv", "Garlic\tB\nhelps\tO\n")
     monkeypatch.setenv("STUDY_DATA", str(folder / "data"))
-    found = json.loads(copy.run_code(CHECK))
-    assert ["pubmed-uncased"] in found["vocabularies"]  # which the model reads
-    assert found["tables"] == [["43_many_masks", f"table={key}"] for key in ("lee-appendix-1", "masks-2")]
-    assert found["runs"] == [[model, "bc2gm", "masks"] for model in ("pubmedbert", "pubmedbert-many-masks")]
-    assert (found["masked"], found["words"], found["why not"]) == (0.4, [["Garlic", "helps"]], "")
-    assert found["epochs"] and found["papers"] == "masks-maskbert"
-    assert found["printed"] == [[88.72, "bert-general-pubmed", "lee"], [88.1, "pubmedbert-many-masks", "lee"]]
+    answers = json.loads(copy.run_code(CHECK))
+    assert ["pubmed-uncased"] in answers["vocabularies"]  # the model's vocabulary
+    assert answers["tables"] == [["43_many_masks", f"table={key}"] for key in ("lee-appendix-1", "masks-2")]
+    assert answers["runs"] == [[model, "bc2gm", "masks"] for model in ("pubmedbert", "pubmedbert-many-masks")]
+    assert (answers["masked"], answers["words"], answers["why not"]) == (0.4, [["Garlic", "helps"]], "")
+    assert answers["epochs"] and answers["papers"] == "masks-maskbert"
+    assert answers["printed"] == [[88.72, "bert-general-pubmed", "lee"], [88.1, "pubmedbert-many-masks", "lee"]]

@@ -1,4 +1,4 @@
-"""Which runs stand for which printed cell or point of a figure, whatever its rows and columns are."""
+"""Tests of which runs fill which printed cell or point of a figure, whatever its rows and columns are."""
 
 import numpy as np
 import pandas as pd
@@ -16,39 +16,39 @@ MODEL = "bert-general-pubmed"
 
 @pytest.fixture
 def scores(monkeypatch):
-    """The runs that exist: (model, dataset, protocol) -> the score of seeds 1 and 2, and training instances."""
-    known = {}
+    """Return a dictionary of existing runs: (model, dataset, protocol) -> scores of seeds 1 and 2, training size."""
+    runs = {}
 
     def read(scale, *run):
-        return {"runs": [{"instances": {"train": known[run][2]}}]} if run in known else None
+        return {"runs": [{"instances": {"train": runs[run][2]}}]} if run in runs else None
 
     def list_scores(scale, own):
-        same = {"pretraining": 1, "fold": 1}
-        lines = [
-            dict(zip(tables.RUN, (*run, name), strict=True)) | same | {"seed": seed, "value": value, "train": size}
-            for run, (*values, size) in known.items()
+        constant = {"pretraining": 1, "fold": 1}
+        rows = [
+            dict(zip(tables.RUN, (*run, name), strict=True)) | constant | {"seed": seed, "value": value, "train": size}
+            for run, (*values, size) in runs.items()
             for seed, value in enumerate(values, 1)
             for name in NAMES
         ]
-        return pd.DataFrame(lines, columns=[*tables.RUN, "pretraining", "fold", "seed", "value", "train"])
+        return pd.DataFrame(rows, columns=[*tables.RUN, "pretraining", "fold", "seed", "value", "train"])
 
     monkeypatch.setattr(results, "read_result", read)
     monkeypatch.setattr(results, "list_scores", list_scores)
     monkeypatch.setattr(published, "find_obstacle", lambda *_: "")
-    return known
+    return runs
 
 
 def one(table, row, column):
-    (line,) = table[(table["row"] == row) & (table["column"] == column)].to_dict("records")
-    return line
+    (cell,) = table[(table["row"] == row) & (table["column"] == column)].to_dict("records")
+    return cell
 
 
 def test_rows_and_columns_may_be_models_datasets_or_protocols(scores):
     scores["pubmedbert", "bc5cdr-chem", "gu-bilstm"] = (80.0, 82.0, 9)
     scores["pubmedbert", "ddi", "gu-markers"] = (60.0, 62.0, 9)
     scores["bluebert-pubmed", "biosses", "wada"] = (70.0, 74.0, 9)
-    line = one(fill("gu-12"), "BC5-chem", "Bi-LSTM")
-    assert (line["ours"], line["ours_std"], line["n_seeds"]) == (81.0, 1.41, 2)
+    cell = one(fill("gu-12"), "BC5-chem", "Bi-LSTM")
+    assert (cell["ours"], cell["ours_std"], cell["n_seeds"]) == (81.0, 1.41, 2)
     assert one(fill("gu-14"), "entity markers / [CLS]", "DDI")["ours"] == 61.0
     assert one(fill("wada-7", "paper"), "BlueBERT (W + BC/ P: BaseVocab)", "BIOSSES")["ours"] == 72.0
     assert one(fill("gu-12"), "BC5-chem", "Linear layer")["note"] == results.NOT_MADE
@@ -60,7 +60,7 @@ def test_what_cannot_be_run_says_why(monkeypatch):
     assert why(open_study("paper"), "pubmedbert", [["mednli"]]) == "not at hand"
     assert why(open_study("paper"), "pubmedbert", [["mednli", "biosses"]]) == "a mean of 2 sets; missing: mednli"
     assert "Semantic Scholar" in why(open_study("laptop"), "scibert-cased", [["biosses"]])
-    assert why(open_study("paper"), "scibert-cased", [["biosses"]]) == ""  # its public weights are taken
+    assert why(open_study("paper"), "scibert-cased", [["biosses"]]) == ""  # its public weights are used
     assert "no public weights" in why(open_study("released"), "biobert-pmc", [["biosses"]])
     assert why(open_study("smoke"), "roberta", [["biosses"]]) == "outside the budget of scale 'smoke'"
     assert why(open_study("paper"), "", [["biosses"]]) == "no run is assigned to this cell"
@@ -68,9 +68,9 @@ def test_what_cannot_be_run_says_why(monkeypatch):
 
 
 def change_scale(monkeypatch, **changes):
-    """Let the scale laptop have other settings."""
-    load, changed = params.load, params.load("scales", "laptop").model_copy(update=changes)
-    monkeypatch.setattr(params, "load", lambda *named: changed if named == ("scales", "laptop") else load(*named))
+    """Patch settings of the scale laptop."""
+    load, settings = params.load, params.load("scales", "laptop").model_copy(update=changes)
+    monkeypatch.setattr(params, "load", lambda *named: settings if named == ("scales", "laptop") else load(*named))
 
 
 def test_panels_fill_cells_of_models_that_are_not_compared(monkeypatch):
@@ -89,13 +89,13 @@ def test_a_scale_may_run_one_thing_in_place_of_another(scores, monkeypatch):
     substitutes = Substitutes(models={"biobert-1m": MODEL}, protocols={"wada": "gu"})
     change_scale(monkeypatch, compared=None, substitutes=substitutes)
     scores[MODEL, "biosses", "gu"] = (70.0, 74.0, 9)
-    line = one(fill("wada-7"), "BioBERT (W + BC/ P: BaseVocab)", "BIOSSES")
-    assert line["ours"] == 72.0 and line["note"] == f"{MODEL} in place of biobert-1m, gu in place of wada"
+    cell = one(fill("wada-7"), "BioBERT (W + BC/ P: BaseVocab)", "BIOSSES")
+    assert cell["ours"] == 72.0 and cell["note"] == f"{MODEL} in place of biobert-1m, gu in place of wada"
     assert (MODEL, "biosses", "gu") in published.list_table_runs(open_study("laptop"), "wada-7")
-    planned = params.Panel(protocol="wada", models=["medbert-en"], datasets=["biosses"])
-    change_scale(monkeypatch, compared=None, substitutes=substitutes, panels=[planned])
-    as_in_panel = ("medbert-en", "biosses", "wada")
-    assert as_in_panel in published.list_table_runs(open_study("laptop"), "wada-7")
+    panel = params.Panel(protocol="wada", models=["medbert-en"], datasets=["biosses"])
+    change_scale(monkeypatch, compared=None, substitutes=substitutes, panels=[panel])
+    panel_run = ("medbert-en", "biosses", "wada")
+    assert panel_run in published.list_table_runs(open_study("laptop"), "wada-7")
 
 
 def test_every_table_and_figure_is_made_without_a_run_and_says_why(monkeypatch):
@@ -114,46 +114,46 @@ RUNS = pd.DataFrame(columns=[*tables.RUN, "pretraining", "fold", "seed", "value"
 def test_scores_along_the_share_of_the_text(scores):
     for key, score in (("-text-10", 61.0), ("-text-30", 62.0), ("", 64.0)):
         scores[f"{MODEL}{key}", "ncbi-disease", "lee"] = (score, score + 1, 100)
-    lines = fill("lee-figure-2")
-    assert len(lines) == 14 and lines["published"].isna().all()
-    ran = lines[lines["ours"].notna()]
-    assert ran["row"].unique() == ["NCBI disease"] and (ran["metric"] == "F1").all()
-    assert ran[["column", "x", "ours", "ours_std", "n_seeds"]].values.tolist() == [
+    points = fill("lee-figure-2")
+    assert len(points) == 14 and points["published"].isna().all()
+    scored = points[points["ours"].notna()]
+    assert scored["row"].unique() == ["NCBI disease"] and (scored["metric"] == "F1").all()
+    assert scored[["column", "x", "ours", "ours_std", "n_seeds"]].values.tolist() == [
         ["10%", 0.1, 61.5, 0.71, 2], ["30%", 0.3, 62.5, 0.71, 2], ["100%", 1.0, 64.5, 0.71, 2],
     ]  # fmt: skip
-    assert (ran["verdict"] == "n/a").all() and (ran["note"] == "the paper prints no value").all()
-    assert (lines.loc[lines["ours"].isna(), "note"] == results.NOT_MADE).all()
+    assert (scored["verdict"] == "n/a").all() and (scored["note"] == "the paper prints no value").all()
+    assert (points.loc[points["ours"].isna(), "note"] == results.NOT_MADE).all()
 
 
 def test_scores_along_steps_are_those_of_the_scale(scores):
     for percent, score in ((10, 20.0), (60, 30.0)):
         scores[f"bio-electra-steps-{percent}", "bioasq-8b-factoid", "ozyurt"] = (score, score, 100)
-    lines = fill("ozyurt-figure-1", "paper")
-    assert lines["x"].tolist() == [180_000, 360_000, 720_000, 880_000, 1_080_000, 1_800_000]
-    assert (lines["metric"] == "exact match").all()
-    assert lines["ours"].fillna(-1).tolist() == [20.0, -1, -1, -1, 30.0, -1]
+    points = fill("ozyurt-figure-1", "paper")
+    assert points["x"].tolist() == [180_000, 360_000, 720_000, 880_000, 1_080_000, 1_800_000]
+    assert (points["metric"] == "exact match").all()
+    assert points["ours"].fillna(-1).tolist() == [20.0, -1, -1, -1, 30.0, -1]
 
 
 def test_gains_are_paired_by_seed_and_stand_at_the_instances_trained_on(scores):
     scores["bert-general", "gad-biobert", "lee"] = (70.0, 74.0, 4000)
     scores["biobert-pubmed-pmc", "gad-biobert", "lee"] = (73.0, 75.0, 4000)
-    lines = fill("lee-figure-4").set_index(["row", "column"])
-    assert len(lines) == 45 and lines.index.get_level_values("row").nunique() == 15
-    gain = lines.loc[("GAD", "BioBERT (+PubMed+PMC)")]
+    points = fill("lee-figure-4").set_index(["row", "column"])
+    assert len(points) == 45 and points.index.get_level_values("row").nunique() == 15
+    gain = points.loc[("GAD", "BioBERT (+PubMed+PMC)")]
     assert (gain["ours"], gain["ours_std"], gain["n_seeds"], gain["x"]) == (2.0, 1.41, 2, 4000)
     # lee-5: 81.57 - 79.33; lee-3: 5,339 instances
     assert (gain["published"], gain["published_x"], gain["verdict"]) == (2.24, 5339, "agrees")
-    assert np.isnan(lines.loc[("GAD", "BioBERT (+PubMed)"), "ours"])
-    assert lines.loc[("BioASQ 4b", "BioBERT (+PubMed)"), "metric"] == "MRR"
-    assert lines["published"].notna().all() and lines["published_x"].notna().all()
+    assert np.isnan(points.loc[("GAD", "BioBERT (+PubMed)"), "ours"])
+    assert points.loc[("BioASQ 4b", "BioBERT (+PubMed)"), "metric"] == "MRR"
+    assert points["published"].notna().all() and points["published_x"].notna().all()
 
 
 def test_one_set_made_smaller_is_compared_under_the_same_protocol(scores):
     for protocol, size, gain in (("lee-100", 100, 8.0), ("lee-300", 300, 6.0), ("lee-1000", 1000, 4.0)):
         scores["bert-general", "ncbi-disease", protocol] = (50.0, 52.0, size)
         scores["biobert-pubmed-pmc", "ncbi-disease", protocol] = (50.0 + gain, 52.0 + gain, size)
-    lines = fill("lee-figure-4-one-set", "paper")
-    assert lines["ours"].fillna(0).tolist() == [8.0, 6.0, 4.0, 0] and lines["x"].tolist()[:3] == [100, 300, 1000]
+    points = fill("lee-figure-4-one-set", "paper")
+    assert points["ours"].fillna(0).tolist() == [8.0, 6.0, 4.0, 0] and points["x"].tolist()[:3] == [100, 300, 1000]
     runs = published.list_table_runs(open_study("paper"), "lee-figure-4-one-set")
     assert {(model, protocol) for model, _, protocol in runs} == {
         (model, protocol)
@@ -163,11 +163,11 @@ def test_one_set_made_smaller_is_compared_under_the_same_protocol(scores):
 
 
 def test_a_figure_without_an_axis_holds_every_set_of_its_table(scores):
-    scores["albert-base", "ddi", "gu"] = (60.0, 62.0, 100)  # which stands for naseem at this scale
+    scores["albert-base", "ddi", "gu"] = (60.0, 62.0, 100)  # gu stands in for naseem at this scale
     scores["bioalbert-base1", "ddi", "gu"] = (64.0, 66.0, 100)
-    lines = fill("naseem-figure-2")
-    assert lines["row"].nunique() == 20 and not lines["row"].str.startswith("BLURB").any()
-    assert lines.loc[lines["row"] == "DDI", "ours"].tolist() == [61.0, 65.0]
+    points = fill("naseem-figure-2")
+    assert points["row"].nunique() == 20 and not points["row"].str.startswith("BLURB").any()
+    assert points.loc[points["row"] == "DDI", "ours"].tolist() == [61.0, 65.0]
 
 
 def test_a_figure_needs_its_runs_and_no_more():
@@ -178,9 +178,9 @@ def test_a_figure_needs_its_runs_and_no_more():
 
 
 def test_printed_means_are_recomputed_where_all_their_sets_are_printed():
-    found = tables.recompute_means(open_study("laptop").published("gu-6"))
-    assert len(found) == 9 and (found["published"] - found["recomputed"]).abs().max() < 0.01
-    found = tables.recompute_means(open_study("laptop").published("wada-7")).set_index("row")
-    assert found.loc["BERT (sP: BaseVocab)", "recomputed"] == pytest.approx(
-        found.loc["BERT (sP: BaseVocab)", "published"], abs=0.06
+    means = tables.recompute_means(open_study("laptop").published("gu-6"))
+    assert len(means) == 9 and (means["published"] - means["recomputed"]).abs().max() < 0.01
+    means = tables.recompute_means(open_study("laptop").published("wada-7")).set_index("row")
+    assert means.loc["BERT (sP: BaseVocab)", "recomputed"] == pytest.approx(
+        means.loc["BERT (sP: BaseVocab)", "published"], abs=0.06
     )

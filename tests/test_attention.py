@@ -1,4 +1,4 @@
-"""Attention on words by hand, and the words of the printed examples under the published vocabularies."""
+"""Tests of attention per word, by hand, and of the printed examples under the published vocabularies."""
 
 import math
 
@@ -39,28 +39,28 @@ def test_every_token_of_a_sequence_belongs_to_a_word(tokenizer):
     assert sequence[0] == tokenizer.cls_token_id and sequence[-1] == tokenizer.sep_token_id
     assert owners[:3] == [0, 1, 2] and owners[-2:] == [3, 4]
     tokens = CELLS.cut_words(WORDS, tokenizer)
-    assert owners.count(2) == len(tokens[2]) > 1 and ["".join(of_word) for of_word in tokens] == WORDS
+    assert owners.count(2) == len(tokens[2]) > 1 and ["".join(word_tokens) for word_tokens in tokens] == WORDS
 
 
 def test_attention_is_that_of_the_last_layer_but_one_from_the_first_token(tmp_path, tokenizer):
     encoder = make_encoder(tmp_path / "model", tokenizer, layers=2)
     sequence, owners = CELLS.lay_out(WORDS, tokenizer)
     body = encoder.body(0.0).eval()
-    with torch.inference_mode():  # the first of two layers, one head after the other
+    with torch.inference_mode():  # the first of two layers, head by head
         hidden = body.embeddings(torch.tensor([sequence]))[0]
-        own = body.encoder.layer[0].attention.self
-        query, key = own.query(hidden)[owners.index(2)], own.key(hidden)
+        self_attention = body.encoder.layer[0].attention.self
+        query, key = self_attention.query(hidden)[owners.index(2)], self_attention.key(hidden)
         heads = [(key[:, h : h + 4] @ query[h : h + 4] / math.sqrt(4)).softmax(0) for h in (0, 4)]
-    wanted = [0.0] * len(WORDS)
+    expected = [0.0] * len(WORDS)
     for owner, share in zip(owners, (sum(heads) / 2).tolist(), strict=True):
-        wanted[owner] += share
-    found = CELLS.measure(encoder, WORDS, "riskthe")
-    assert found == pytest.approx(wanted, abs=1e-5) and sum(found) == pytest.approx(1, abs=1e-5)
-    lines = CELLS.describe_attention(EXAMPLE, encoder, "somebody's")
-    assert lines["word"].tolist() == WORDS and lines["attention"].tolist() == pytest.approx(wanted, abs=1e-4)
-    assert lines["printed"].tolist() == [False, True, True, False, False]
-    assert lines.loc[lines["asked"], "place"].tolist() == [2]
-    assert CELLS.spread(lines).columns.tolist() == ["word", "tokens, model", "attention, somebody's"]
+        expected[owner] += share
+    attention = CELLS.measure(encoder, WORDS, "riskthe")
+    assert attention == pytest.approx(expected, abs=1e-5) and sum(attention) == pytest.approx(1, abs=1e-5)
+    table = CELLS.describe_attention(EXAMPLE, encoder, "somebody's")
+    assert table["word"].tolist() == WORDS and table["attention"].tolist() == pytest.approx(expected, abs=1e-4)
+    assert table["printed"].tolist() == [False, True, True, False, False]
+    assert table.loc[table["asked"], "place"].tolist() == [2]
+    assert CELLS.spread(table).columns.tolist() == ["word", "tokens, model", "attention, somebody's"]
 
 
 def test_a_model_without_room_or_a_layer_before_the_last_is_refused(tmp_path, tokenizer):
@@ -76,7 +76,7 @@ def test_words_of_several_tokens_and_unknown_ones_are_cut():
          ["a", 3, "ESX", True, "v", "[UNK]", 1], ["a", 4, "cells", False, "v", "ce-lls", 2]],
         columns=["example", "place", "word", "printed", "vocabulary", "pieces", "count"],
     )  # fmt: skip
-    twice = pd.concat([table, table.assign(attention=0.5)])  # a model with the same vocabulary
+    twice = pd.concat([table, table.assign(attention=0.5)])  # a second model with the same vocabulary
     (row,) = claim_tests.count_shattered(twice).to_dict("records")
     assert (row["printed words"], row["cut"], row["in pieces"]) == (3, 2, "se-rine, [UNK]")
 

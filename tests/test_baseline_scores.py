@@ -1,4 +1,4 @@
-"""Baselines: by hand, on small sets, and on the made-up ones."""
+"""Tests of baselines: by hand, on small datasets and on the made-up ones."""
 
 import sys
 
@@ -22,18 +22,18 @@ TRAIN = [
 
 
 def by(method: str) -> baselines.Baseline:
-    return next(one for one in baselines.BASELINES if one.method == method)
+    return next(baseline for baseline in baselines.BASELINES if baseline.method == method)
 
 
 def test_a_word_has_the_tag_that_it_has_most_often():
-    (found,) = baselines.tag_by_word(TAGGING, TRAIN, [[Sentence(["heart", "Failure", "cold", "new"], ["O"] * 4)]])
-    assert found == [["B-D", "O", "O", "O"]]
+    (tags,) = baselines.tag_by_word(TAGGING, TRAIN, [[Sentence(["heart", "Failure", "cold", "new"], ["O"] * 4)]])
+    assert tags == [["B-D", "O", "O", "O"]]
 
 
 def test_the_dictionary_takes_the_longest_entry_and_leaves_out_what_is_rarely_an_entity():
     words = ["Cold", "HEART", "FAILURE", "heart", "failure", "of", "heart"]
-    (found,) = baselines.tag_by_dictionary(TAGGING, TRAIN, [[Sentence(words, ["O"] * 7)]])
-    assert found == [["O", "B-D", "I-D", "B-D", "I-D", "O", "B-D"]]  # cold is an entity once in three
+    (tags,) = baselines.tag_by_dictionary(TAGGING, TRAIN, [[Sentence(words, ["O"] * 7)]])
+    assert tags == [["O", "B-D", "I-D", "B-D", "I-D", "O", "B-D"]]  # cold is an entity in one of three
 
 
 def test_what_is_seen_of_a_word():
@@ -51,10 +51,13 @@ def test_a_crf_learns_from_the_ends_of_words():
     test = [Sentence(["some", "xyitis", "here"], ["O", "B-D", "O"]), Sentence(["some", "xyol", "here"], ["O"] * 3)]
     predicted, point = baselines.run_baseline(by("CRF"), TAGGING, train, [], test)
     assert predicted == [sentence.tags for sentence in test] and point in by("CRF").points
-    both = Dataset("pico", "Pico", "pico", "", "pico-macro-f1", list, {}, overlapping=True)
-    tags = {"O": "O", "B-D": "I-INT|I-PAR"}
-    train, test = ([Sentence(one.words, [tags[tag] for tag in one.tags]) for one in part] for part in (train, test))
-    assert baselines.tag_by_crf(both, train, [test], l2=0.1) == [[one.tags for one in test]]
+    pico = Dataset("pico", "Pico", "pico", "", "pico-macro-f1", list, {}, overlapping=True)
+    combined = {"O": "O", "B-D": "I-INT|I-PAR"}
+    train, test = (
+        [Sentence(example.words, [combined[tag] for tag in example.tags]) for example in split]
+        for split in (train, test)
+    )
+    assert baselines.tag_by_crf(pico, train, [test], l2=0.1) == [[example.tags for example in test]]
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -84,9 +87,9 @@ def test_without_its_library_a_crf_is_a_reason(monkeypatch):
 def make_relation(number: int, verb: str, label: str) -> Relation:
     text = f"drug{number} {verb} gene{number} ."
     first, second = f"drug{number}", f"gene{number}"
-    places = [(text.index(name), text.index(name) + len(name)) for name in (first, second)]
-    ends = (Mention("", kind, *place) for kind, place in zip(("DRUG", "GENE"), places, strict=True))
-    return Relation(str(number), text, *ends, label)
+    spans = [(text.index(name), text.index(name) + len(name)) for name in (first, second)]
+    mentions = (Mention("", kind, *span) for kind, span in zip(("DRUG", "GENE"), spans, strict=True))
+    return Relation(str(number), text, *mentions, label)
 
 
 SETS = {
@@ -127,20 +130,22 @@ def test_documents_are_known_by_parts_of_words_that_are_new():
              for stem in stems for end, labels in ends.items()]  # fmt: skip
     test = [Labelled(end, (f"of xy{end} here",), labels) for end, labels in ends.items()]
     dataset = Dataset("docs", "Documents", "documents", "", "label-f1", list, {})
-    words, letters = (one for one in baselines.list_baselines("documents") if one.kind == NO_PRETRAINING)
-    gold = [one.gold for one in test]
+    words, letters = (item for item in baselines.list_baselines("documents") if item.kind == NO_PRETRAINING)
+    gold = [item.gold for item in test]
     assert letters.predict(dataset, train, [test], C=1.0, balanced=True) == [gold]
     assert words.predict(dataset, train, [test], C=1.0, balanced=True) != [gold]
 
 
 def test_the_words_that_stand_most_often_are_answers():
-    """Not those of the question, nor function words; of equal ones the first, and with a power the longer."""
+    """Question words and function words are excluded; ties go to the first, or with a power to the longer answer."""
     passages = "A target of the kinase Plk4.", "It is in Plk4 kinase, with NEK2 B."
     question = Question("1", "Which kinase?", passages, (), ())
 
     def answer(method, **point) -> list[str]:
-        ((found,),) = method(Dataset("q", "Q", "questions", "", "bioasq-factoid", list, {}), [], [[question]], **point)
-        return questions.read_answers(question, found)
+        ((prediction,),) = method(
+            Dataset("q", "Q", "questions", "", "bioasq-factoid", list, {}), [], [[question]], **point
+        )
+        return questions.read_answers(question, prediction)
 
     assert answer(frequent_words.answer_by_frequency, power=0.0) == ["Plk4", "target", "NEK2", "NEK2 B", "B"]
     assert answer(frequent_words.answer_by_frequency, power=1.5)[0] == "NEK2 B"
@@ -154,20 +159,21 @@ def test_like_texts_are_more_alike():
 
 
 def test_settings_are_chosen_on_the_development_set_and_the_test_set_is_predicted_once():
-    asked = []
+    calls = []
 
     def predict(dataset, train, parts, guess):
-        asked.append((guess, [len(part) for part in parts]))
+        calls.append((guess, [len(part) for part in parts]))
         return [[guess] * len(part) for part in parts]
 
     dataset, examples = SETS["answers"]
     yes = [pair for pair in examples if pair.label == "ye"]
     method = baselines.Baseline(NO_PRETRAINING, "guess", ("answers",), predict, ({"guess": "no"}, {"guess": "ye"}))
     assert baselines.run_baseline(method, dataset, examples, yes[:4], examples[:6]) == (["ye"] * 6, {"guess": "ye"})
-    assert asked == [("no", [4, 6]), ("ye", [4, 6])]
-    asked.clear()
+    assert calls == [("no", [4, 6]), ("ye", [4, 6])]
+    calls.clear()
     assert baselines.run_baseline(method, dataset, yes, [], examples[:6]) == (["ye"] * 6, {"guess": "ye"})
-    assert asked == [("no", [3]), ("ye", [3]), ("ye", [6])]  # on a tenth of training, then on all of it
+    # Chosen on a tenth of the training set, then trained on all of it.
+    assert calls == [("no", [3]), ("ye", [3]), ("ye", [6])]
 
 
 def test_made_up_sets_have_both_lines_and_are_measured_once(tmp_path, monkeypatch):
@@ -176,10 +182,10 @@ def test_made_up_sets_have_both_lines_and_are_measured_once(tmp_path, monkeypatc
     monkeypatch.setattr(registry, "DATASETS", {key: registry.DATASETS[key] for key in keys})
     gather, study = definitions("15_without_pretraining").gather, open_study("smoke")
     table = gather(study)
-    assert list(dict.fromkeys(table["dataset"])) == keys[:-1]  # gad is outside of the scale's budget
+    assert list(dict.fromkeys(table["dataset"])) == keys[:-1]  # gad is outside the scale's budget
     kinds = table[table["score"].notna()].groupby("dataset")["kind"].agg(set)
     assert kinds["biosses"] == kinds["ddi"] == {CHANCE, NO_PRETRAINING}
-    assert table.set_index(["dataset", "kind"]).loc[("biosses", CHANCE), "score"] == 0  # of a constant
+    assert table.set_index(["dataset", "kind"]).loc[("biosses", CHANCE), "score"] == 0  # of a constant prediction
     assert all(baselines.list_baselines(dataset.family) for dataset in registry.DATASETS.values())
     monkeypatch.setattr(baselines, "run_baseline", None)
     assert gather(study).equals(table)
@@ -188,7 +194,7 @@ def test_made_up_sets_have_both_lines_and_are_measured_once(tmp_path, monkeypatc
 def test_why_there_is_no_score_is_said_and_not_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
     dataset = open_study("smoke").dataset("ncbi-disease")
-    methods = [one.method for one in baselines.list_baselines("tagging")]
+    methods = [baseline.method for baseline in baselines.list_baselines("tagging")]
 
     def refuse(*_):
         raise StudyError("nothing to fit with")
@@ -206,7 +212,7 @@ def test_the_first_instances_alone_are_learnt_from_where_so_many_are_asked_for(t
     dataset = open_study("smoke").dataset("ddi")
     few, whole = (baseline_scores.measure_dataset(dataset, tmp_path / str(limit), limit=limit) for limit in (20, None))
     assert [row["train"] for row in few] == [20, 20] and whole[0]["train"] == len(dataset.load("train")) > 20
-    first = next(one for one in baselines.list_baselines("relations") if one.kind == NO_PRETRAINING)
+    first = next(baseline for baseline in baselines.list_baselines("relations") if baseline.kind == NO_PRETRAINING)
     predicted, _ = baselines.run_baseline(first, dataset, dataset.load("train")[:20], dataset.load("dev"),
                                           dataset.load("test"))  # fmt: skip
     score = dataset.score(dataset.load("test"), predicted)[dataset.main_score]
@@ -214,7 +220,9 @@ def test_the_first_instances_alone_are_learnt_from_where_so_many_are_asked_for(t
 
 
 def test_a_development_set_that_is_the_test_set_again_is_known(tmp_path, monkeypatch):
-    """Of Bio-ELECTRA's GAD, and of no other set: several splits may lie in one file."""
+    """Only Bio-ELECTRA's GAD has one, although other datasets keep several splits in one file."""
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
-    sets = map(open_study("smoke").dataset, registry.DATASETS)
-    assert [one.key for one in sets if {"dev", "test"} <= {*one.splits} and one.repeats_test] == ["gad-bioelectra"]
+    datasets = map(open_study("smoke").dataset, registry.DATASETS)
+    assert [dataset.key for dataset in datasets if {"dev", "test"} <= {*dataset.splits} and dataset.repeats_test] == [
+        "gad-bioelectra"
+    ]

@@ -1,4 +1,4 @@
-"""Batches: the order of rows, what rows are made of, and that a row depends on the seed and its number alone."""
+"""Tests of batches: order and content of rows; a row depends on the seed and its number alone."""
 
 import tracemalloc
 
@@ -25,7 +25,7 @@ LENGTH = 64
 
 
 def name_piece(place: int) -> str:
-    """Every place of the text has a piece of its own, so that a batch tells where it comes from."""
+    """Return the piece at a place of the text; no other place has it, so that a batch shows where it comes from."""
     if place % 11 == 10:
         return f"end{place}."
     return f"##more{place}" if place % 4 == 1 else f"word{place}"
@@ -38,7 +38,7 @@ SEP, CLS, PAD = TOKENIZER.sep_token_id, TOKENIZER.cls_token_id, TOKENIZER.pad_to
 
 
 def make_tokens(pieces: int = PIECES, shortest: int = 5, longest: int = 300, first: int = 0) -> Tokens:
-    """A made-up corpus; the id of a piece is its place + `first` + SPECIAL."""
+    """Return a made-up corpus. The id of a piece is its place + `first` + SPECIAL, except for [SEP]."""
     rng = np.random.default_rng(0)
     starts = np.cumsum([0, *rng.integers(shortest, longest, 2 * pieces // shortest)])
     starts = np.append(starts[starts < pieces - shortest], pieces)
@@ -57,7 +57,7 @@ def make(tokens=TOKENS, length=LENGTH, batch_size=8, steps=40, share=0.15, limit
 
 
 def unmask(batch) -> np.ndarray:
-    """The rows before anything was hidden."""
+    """Return the rows of a batch as they were before masking."""
     rows = batch["input_ids"].clone()
     row, slot = torch.nonzero(batch["targets"] != IGNORED, as_tuple=True)
     rows[row, batch["positions"][row, slot]] = batch["targets"][row, slot]
@@ -80,8 +80,8 @@ def test_the_form_of_a_batch(pairs):
     batches = make(pairs=pairs)
     batch = batches[3]
     assert batch["input_ids"].shape == (8, LENGTH) and batch["positions"].shape == batch["targets"].shape == (8, 9)
-    asked, full = (batch["targets"] != IGNORED).sum(), (batch["input_ids"] != PAD).sum()
-    assert batch["counts"].tolist() == [asked, full, 8]
+    masked, tokens = (batch["targets"] != IGNORED).sum(), (batch["input_ids"] != PAD).sum()
+    assert batch["counts"].tolist() == [masked, tokens, 8]
     assert ("pair" in batch) == ("token_type_ids" in batch) == (pairs != "none")
     with pytest.raises(IndexError):
         batches[len(batches)]
@@ -89,13 +89,13 @@ def test_the_form_of_a_batch(pairs):
 
 @each("pairs", PAIRS)
 def test_a_batch_depends_on_seed_and_step_alone(pairs):
-    one, other = make(pairs=pairs), make(pairs=pairs)
+    batches, used = make(pairs=pairs), make(pairs=pairs)
     for step in (5, 0, 30, 5):
-        other[step]
-    assert same(one[12], other[12]) and same(one[12], one[12])
-    one[12]["input_ids"].zero_()  # what is done to a batch stays with who asked for it
-    assert same(one[12], other[12])
-    assert not torch.equal(one[12]["input_ids"], make(pairs=pairs, seed=2)[12]["input_ids"])
+        used[step]
+    assert same(batches[12], used[12]) and same(batches[12], batches[12])
+    batches[12]["input_ids"].zero_()  # changing a returned batch changes no later one
+    assert same(batches[12], used[12])
+    assert not torch.equal(batches[12]["input_ids"], make(pairs=pairs, seed=2)[12]["input_ids"])
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
@@ -128,12 +128,12 @@ def test_workers_prepare_every_batch_once_and_the_same(monkeypatch, pairs, worke
         return prepare(blocks, steps, part, parts)
 
     keys = [(step, part, parts) for step in range(len(whole)) for part in range(parts)]
-    wanted = [whole[key] for key in keys]
+    expected = [whole[key] for key in keys]
     monkeypatch.setattr(Blocks, "prepare", count)
-    for number in range(workers):  # dealt in turn, as a DataLoader does
-        own = make(pairs=pairs)
-        for place in range(number, len(keys), workers):
-            assert same(own[keys[place]], wanted[place])
+    for number in range(workers):  # workers take batches in turn, as in a DataLoader
+        worker_batches = make(pairs=pairs)
+        for index in range(number, len(keys), workers):
+            assert same(worker_batches[keys[index]], expected[index])
     assert sorted(prepared) == [key[:2] for key in keys]
 
 
@@ -156,18 +156,18 @@ def test_every_block_comes_once_an_epoch_in_another_order():
 @each("pairs", PAIRS)
 def test_masks_come_again_after_so_many_epochs(pairs):
     count = PIECES // (LENGTH - (2 if pairs == "none" else 3))
-    once, always = (make(batch_size=1, steps=4 * count, pairs=pairs, duplicates=n) for n in (2, None))
-    inputs = [[tuple(b[step]["input_ids"][0].tolist()) for step in range(4 * count)] for b in (once, always)]
+    repeated, fresh = (make(batch_size=1, steps=4 * count, pairs=pairs, duplicates=n) for n in (2, None))
+    inputs = [[tuple(b[step]["input_ids"][0].tolist()) for step in range(4 * count)] for b in (repeated, fresh)]
     epochs = [[set(rows[count * e : count * (e + 1)]) for e in range(4)] for rows in inputs]
     assert epochs[0][0] == epochs[0][2] and epochs[0][1] == epochs[0][3] and epochs[0][0] != epochs[0][1]
-    assert inputs[0][:count] != inputs[0][2 * count : 3 * count]  # in another order
+    assert inputs[0][:count] != inputs[0][2 * count : 3 * count]  # the rows come in another order
     assert len(epochs[1][0] & epochs[1][2]) < 0.1 * count
 
 
 def test_more_is_asked_as_the_training_goes_on():
     batches = make(steps=20, share=(0.05, 0.25), kind="word-piece")
-    asked = [batches[step]["counts"][0].item() / (8 * (LENGTH - 2)) for step in range(20)]
-    assert np.mean(asked[:10]) == pytest.approx(0.05, abs=0.01) and np.mean(asked[10:]) == pytest.approx(0.25, abs=0.01)
+    rates = [batches[step]["counts"][0].item() / (8 * (LENGTH - 2)) for step in range(20)]
+    assert np.mean(rates[:10]) == pytest.approx(0.05, abs=0.01) and np.mean(rates[10:]) == pytest.approx(0.25, abs=0.01)
     last = make(steps=20, share=(0.05, 0.25), kind="word-piece", span=(0.75, 1.0))
     assert last[0]["counts"][0] / (8 * (LENGTH - 2)) == pytest.approx(0.25, abs=0.02)
     assert batches[0]["targets"].shape == batches[19]["targets"].shape == (8, 16)
@@ -182,11 +182,11 @@ def test_orders_differ_by_key_and_look_random():
     orders = np.stack([permute(np.arange(1000), 1000, make_keys(seed)) for seed in range(100)])
     assert (orders[0] == orders[1]).sum() < 10
     assert abs(np.corrcoef(orders[:, :-1].ravel(), orders[:, 1:].ravel())[0, 1]) < 0.02
-    assert np.allclose(orders.mean(axis=0), 499.5, atol=5 * 29)  # the mean of 100 has a deviation of 29
+    assert np.allclose(orders.mean(axis=0), 499.5, atol=5 * 29)  # the mean of 100 has an SD of 29
 
 
 def take_apart(batches):
-    """For each row: the places of A, of B, and its label; checks what the row says of itself."""
+    """Yield the places of segments A and B and the label of each row, after checking the form of the row."""
     for step in range(len(batches)):
         batch = batches[step]
         types = batch["token_type_ids"].numpy()
@@ -206,7 +206,7 @@ def document_of(place: int) -> int:
 
 
 def ends_sentence(place: int) -> bool:
-    """Whether a sentence ends with the piece at this place: the next one has to begin a word."""
+    """Return whether a sentence ends with the piece at a place, which requires that the next piece begins a word."""
     return place % 11 == 10 and not name_piece(place + 1).startswith("##")
 
 
@@ -250,7 +250,7 @@ def test_every_piece_is_seen_about_equally_often():
     for a, b, _ in take_apart(make(pairs="sentence order", batch_size=8, steps=20 * count // 8)):
         seen[np.concatenate([a, b])] += 1 / 20
     inside = TOKENS.ids != SEP
-    assert seen[inside].mean() == pytest.approx(0.95, abs=0.05)  # a tenth of the rows is shorter
+    assert seen[inside].mean() == pytest.approx(0.95, abs=0.05)  # because a tenth of the rows are shorter
     assert np.quantile(seen[inside], 0.02) > 0.3 and np.quantile(seen[inside], 0.98) < 1.8
 
 
@@ -312,8 +312,8 @@ def test_what_batches_are_like_is_measured(pairs, kind):
     for row in rows.values():
         if row["wanted"] is not None and "count" not in row["what"]:
             assert row["measured"] == pytest.approx(row["wanted"], abs=0.06)
-    split = rows["words asked for in part (count)"]
-    assert split["measured"] > 100 if kind == "word-piece" else split["measured"] == split["wanted"] == 0
+    partial = rows["words asked for in part (count)"]
+    assert partial["measured"] > 100 if kind == "word-piece" else partial["measured"] == partial["wanted"] == 0
     assert (rows["padding"]["measured"] > 0.02) == (pairs != "none")
     assert ("random segments of the same document (count)" in rows) == (pairs == "next sentence")
 

@@ -1,4 +1,4 @@
-"""The forward pass that skips what is not asked for: equal to the library's own, values and gradients."""
+"""Tests of the forward pass that skips unrequested positions: values and gradients equal the library's."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ PIECES, LENGTH, ROWS = 50, 12, 5
 def make(architecture: str, dropout: float = 0.0, pairs: bool = True):
     torch.manual_seed(0)
     model = models.build_model(architecture, BODY, PIECES, LENGTH, dropout, pairs)
-    for parameter in model.parameters():  # zeros of biases and ones of norms would hide mistakes
+    for parameter in model.parameters():  # because zero biases and unit norms would hide mistakes
         parameter.data.add_(0.1 * torch.randn_like(parameter))
     return model
 
@@ -39,36 +39,36 @@ def test_it_equals_the_library_at_the_places_asked_for(architecture):
     ids, positions, types, padding = make_inputs()
     for part in (model.generator, model.discriminator) if architecture == "electra" else (model,):
         body = part.base_model
-        wanted = bodies.gather_states(library_states(body, ids, types, padding), positions)
-        found = bodies.encode_body(body, ids, positions, types, ~padding)
-        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
-        everywhere = bodies.encode_body(body, ids)
-        torch.testing.assert_close(everywhere, body(input_ids=ids).last_hidden_state, rtol=1e-4, atol=1e-5)
+        expected = bodies.gather_states(library_states(body, ids, types, padding), positions)
+        states = bodies.encode_body(body, ids, positions, types, ~padding)
+        torch.testing.assert_close(states, expected, rtol=1e-4, atol=1e-5)
+        all_states = bodies.encode_body(body, ids)
+        torch.testing.assert_close(all_states, body(input_ids=ids).last_hidden_state, rtol=1e-4, atol=1e-5)
 
 
 def test_gradients_equal_the_library_s():
     model = make("bert")
     ids, positions, types, padding = make_inputs()
     bodies.gather_states(library_states(model.bert, ids, types, padding), positions).square().sum().backward()
-    wanted = {name: parameter.grad.clone() for name, parameter in model.bert.encoder.named_parameters()}
+    expected = {name: parameter.grad.clone() for name, parameter in model.bert.encoder.named_parameters()}
     model.zero_grad()
     bodies.encode_body(model.bert, ids, positions, types, ~padding).square().sum().backward()
     for name, parameter in model.bert.encoder.named_parameters():
-        torch.testing.assert_close(parameter.grad, wanted[name], rtol=1e-3, atol=1e-4, msg=name)
+        torch.testing.assert_close(parameter.grad, expected[name], rtol=1e-3, atol=1e-4, msg=name)
 
 
 @each(("architecture", "kind"), [("bert", BertForPreTraining), ("albert", AlbertForPreTraining)])
 def test_heads_equal_the_library_s(architecture, kind):
-    model = make(architecture).eval()  # ALBERT's classifier of pairs has a dropout of its own
+    model = make(architecture).eval()  # because ALBERT's pair classifier has its own dropout
     assert isinstance(model, kind)
     ids, positions, types, padding = make_inputs()
     library = model(input_ids=ids, token_type_ids=types, attention_mask=(~padding).long())
-    asked = torch.cat([torch.zeros(ROWS, 1, dtype=torch.long), positions], 1)
-    hidden = bodies.encode_body(model.base_model, ids, asked, types, ~padding)
+    requested = torch.cat([torch.zeros(ROWS, 1, dtype=torch.long), positions], 1)
+    hidden = bodies.encode_body(model.base_model, ids, requested, types, ~padding)
     pairs = library.seq_relationship_logits if architecture == "bert" else library.sop_logits
     torch.testing.assert_close(bodies.judge_pair(model, hidden[:, 0]), pairs, rtol=1e-4, atol=1e-5)
-    wanted = bodies.gather_states(library.prediction_logits, positions)
-    torch.testing.assert_close(bodies.predict_tokens(model, hidden[:, 1:]), wanted, rtol=1e-4, atol=1e-5)
+    expected = bodies.gather_states(library.prediction_logits, positions)
+    torch.testing.assert_close(bodies.predict_tokens(model, hidden[:, 1:]), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_electra_s_heads_equal_the_library_s():
@@ -77,8 +77,8 @@ def test_electra_s_heads_equal_the_library_s():
     assert isinstance(model.generator, ElectraForMaskedLM) and isinstance(model.discriminator, ElectraForPreTraining)
     hidden = bodies.encode_body(model.generator.base_model, ids, positions, types, ~padding)
     inputs = {"input_ids": ids, "token_type_ids": types, "attention_mask": (~padding).long()}
-    wanted = bodies.gather_states(model.generator(**inputs).logits, positions)
-    torch.testing.assert_close(bodies.predict_tokens(model.generator, hidden), wanted, rtol=1e-4, atol=1e-5)
+    expected = bodies.gather_states(model.generator(**inputs).logits, positions)
+    torch.testing.assert_close(bodies.predict_tokens(model.generator, hidden), expected, rtol=1e-4, atol=1e-5)
     hidden = bodies.encode_body(model.discriminator.base_model, ids, None, types, ~padding)
     judged = bodies.detect_replaced(model.discriminator, hidden)
     torch.testing.assert_close(judged, model.discriminator(**inputs).logits, rtol=1e-4, atol=1e-5)
@@ -90,21 +90,22 @@ def test_dropout_is_on_in_training_alone():
     model.eval()
     assert torch.equal(bodies.encode_body(model.bert, ids, positions), bodies.encode_body(model.bert, ids, positions))
     model.train()
-    once, again = (bodies.encode_body(model.bert, ids, positions) for _ in range(2))
-    assert not torch.equal(once, again)
+    first, second = (bodies.encode_body(model.bert, ids, positions) for _ in range(2))
+    assert not torch.equal(first, second)
 
 
 def test_dropout_loses_its_share_and_scales_the_others():
     torch.manual_seed(3)
-    values = torch.ones(1001, 333, requires_grad=True)  # no multiple of four
-    found = bodies.drop(values, 0.3, training=True)
-    found.sum().backward()
-    assert found.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
-    assert (found == 0).float().mean().item() == pytest.approx(0.3, abs=0.005)
-    assert torch.equal(values.grad, found)
-    assert (found == 0).float().mean(0).std().item() == pytest.approx((0.3 * 0.7 / 1001) ** 0.5, rel=0.2)  # no pattern
+    values = torch.ones(1001, 333, requires_grad=True)  # not a multiple of four
+    dropped = bodies.drop(values, 0.3, training=True)
+    dropped.sum().backward()
+    assert dropped.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
+    assert (dropped == 0).float().mean().item() == pytest.approx(0.3, abs=0.005)
+    assert torch.equal(values.grad, dropped)
+    # Columns scatter as for independent draws: no pattern.
+    assert (dropped == 0).float().mean(0).std().item() == pytest.approx((0.3 * 0.7 / 1001) ** 0.5, rel=0.2)
     torch.manual_seed(3)
-    assert torch.equal(bodies.drop(values, 0.3, training=True), found)
+    assert torch.equal(bodies.drop(values, 0.3, training=True), dropped)
 
 
 def test_attention_with_dropout_is_attention_where_nothing_was_lost(monkeypatch):
@@ -112,6 +113,6 @@ def test_attention_with_dropout_is_attention_where_nothing_was_lost(monkeypatch)
     query, key, value = torch.randn(3, ROWS, 2, LENGTH, 8)
     mask = ~make_inputs()[-1][:, None, None, :]
     monkeypatch.setattr(bodies, "drop", lambda values, lost, training: values)
-    for seen in (mask, None):
-        wanted = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=seen)
-        torch.testing.assert_close(bodies.attend(query, key, value, seen, 0.1, training=True), wanted)
+    for attended in (mask, None):
+        expected = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=attended)
+        torch.testing.assert_close(bodies.attend(query, key, value, attended, 0.1, training=True), expected)

@@ -13,7 +13,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium of the distribution")
 WIDE, NARROW = 1280, 390
 
-# Elements whose right edge no scrolling of their own brings into the window: text that runs out of the page.
+# Elements that stick out of the window on the right and cannot be scrolled into view: text that runs off the page.
 OVERFLOWING = """() => [...document.querySelectorAll("body *")].filter(element => {
     const box = element.getBoundingClientRect();
     if (!box.width || !box.height || box.right <= innerWidth + 1 || box.left >= innerWidth) return false;
@@ -21,7 +21,7 @@ OVERFLOWING = """() => [...document.querySelectorAll("body *")].filter(element =
         if (["auto", "scroll", "hidden"].includes(getComputedStyle(outer).overflowX)) return false;
     return true;
 }).map(element => `${element.tagName}: ${element.textContent.slice(0, 80)}`)"""
-# Tables that cannot be seen, and pictures that were not drawn.
+# Invisible tables, and pictures that were not drawn.
 UNSEEN = """() => [
     ...[...document.querySelectorAll("article table:has(th, td)")].filter(table => !table.checkVisibility()),
     ...[...document.querySelectorAll("article img")].filter(image => !image.checkVisibility() || !image.naturalWidth),
@@ -39,7 +39,7 @@ def chromium():
 
 @pytest.fixture
 def window(chromium):
-    """A wide window without a network, and what was asked for through it."""
+    """A wide window without a network, which keeps the addresses it requests in `asked`."""
     context = chromium.new_context(viewport={"width": WIDE, "height": 900}, offline=True)
     page = context.new_page()
     page.asked = []
@@ -95,7 +95,7 @@ def test_the_menu_and_the_search_lead_to_pages(window, finished_study):
 
 
 def test_pages_can_be_read_by_screen_readers_and_keyboards(window, site):
-    """By axe-core: none of its rules is broken, on a page of each kind."""
+    """axe-core finds no violation of its rules on a page of each kind."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-playwright-python").Axe()
     kinds = ("index", "12_datasets", "20_*--*", "30_*--*", "40_biobert", "90_audit", "91_protocols")
     for path in (next(site.glob(f"{kind}.html")) for kind in kinds):
@@ -114,12 +114,12 @@ def test_a_long_table_sorts_and_filters(window, site):
         sizes.get_by_role("columnheader", name="instances").click()
         assert [int(text) for text in numbers.all_inner_texts()] == order
     sizes.get_by_role("searchbox").fill("ncbi-disease")
-    left = sizes.locator("tbody td:first-child").all_inner_texts()
-    assert left and all("ncbi-disease" in text for text in left)
+    remaining = sizes.locator("tbody td:first-child").all_inner_texts()
+    assert remaining and all("ncbi-disease" in text for text in remaining)
 
 
 def test_a_notebook_runs_in_jupyterlab(chromium, study):
-    """Run All, as a person would; nothing but the server on this machine is asked."""
+    """Choose Run All as a person would; requests go only to the server on this machine."""
     notebook = study.folder / "notebooks" / "40_biobert.ipynb"
     table = study.outputs / "tables" / "lee-4.csv"
     table.unlink()
@@ -131,32 +131,32 @@ def test_a_notebook_runs_in_jupyterlab(chromium, study):
         address = wait_for_address(study.folder / "lab.log", server)
         window = chromium.new_page(viewport={"width": WIDE, "height": 900})
         window.set_default_timeout(180_000)
-        asked = []
-        window.on("request", lambda request: asked.append(request.url))
+        requests = []
+        window.on("request", lambda request: requests.append(request.url))
         window.goto(f"{address}/lab/tree/notebooks/{notebook.name}?token=once")
-        window.get_by_text("| Idle").wait_for()  # the kernel; before it is there, JupyterLab asks for one
+        window.get_by_text("| Idle").wait_for()  # the kernel; before it is there, JupyterLab asks which to use
         window.get_by_role("menuitem", name="Run", exact=True).click()
         window.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-        settings = window.locator(".jp-OutputArea-output table", has_text="weight decay")  # of the last cell
+        settings = window.locator(".jp-OutputArea-output table", has_text="weight decay")  # output of the last cell
         settings.last.wait_for()
         assert table.exists()
-        own = (address, address.replace("http", "ws"), "data:", "blob:")
-        assert asked and not [url for url in asked if not url.startswith(own)]
+        allowed = (address, address.replace("http", "ws"), "data:", "blob:")
+        assert requests and not [url for url in requests if not url.startswith(allowed)]
         window.close()
     finally:
         server.terminate()
         try:
             server.wait(timeout=30)
-        except subprocess.TimeoutExpired:  # it waits for its kernel
+        except subprocess.TimeoutExpired:  # it is waiting for its kernel
             server.kill()
             server.wait()
 
 
 def wait_for_address(log, server) -> str:
-    """Where JupyterLab listens, once it does."""
+    """Wait until JupyterLab listens, and return its address."""
     for _ in range(180):
-        if found := re.search(r"(http://(?:localhost|127\.0\.0\.1):\d+)/lab", log.read_text()):
-            return found[1]
+        if match := re.search(r"(http://(?:localhost|127\.0\.0\.1):\d+)/lab", log.read_text()):
+            return match[1]
         assert server.poll() is None, log.read_text()
         time.sleep(1)
     raise AssertionError(f"JupyterLab did not start: {log.read_text()}")

@@ -1,6 +1,6 @@
-"""Checkpoints: a kill while one is written, damaged files, other runs, and a full disk.
+"""Tests of checkpoints: kills while saving, damaged files, other runs, and a full disk.
 
-That a killed run of every optimiser goes on to the same bits: test_training.py.
+test_training.py tests that a killed run resumes to the same bits with every optimiser.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from lib.training import checkpoints, optimizers
 from lib.training.optimization import Optimization
 
 STEPS = 12
-WIDTH = 300  # makes the table larger than a file's buffer, so that a full disk is met in the middle of a file
+WIDTH = 300  # makes the table larger than a file buffer, so that the disk fills up in the middle of a file
 FILES = [*checkpoints.FILES, checkpoints.CHECKSUMS]
 
 
@@ -44,7 +44,7 @@ class Tied(torch.nn.Module):
 
 
 class Run:
-    """Training whose batches and dropout come from a seed of each step, saved every few steps."""
+    """A training run that seeds batches and dropout at every step and saves every few steps."""
 
     def __init__(self, folder, *, seed: int = 0, fingerprint: str = "a"):
         settings = Optimization(optimizer="adamw", weight_decay=0.01, betas=[0.9, 0.98], dropout=0.0)
@@ -82,7 +82,7 @@ class Run:
 
 @functools.cache
 def undisturbed() -> Run:
-    """A finished run that was never stopped or saved."""
+    """Return a finished run that was never stopped or saved."""
     return Run(None).train(every=STEPS + 1)
 
 
@@ -94,7 +94,7 @@ def names_left(folder) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-# Going on
+# Resuming
 
 
 def test_tied_weights_are_saved_once_and_stay_tied(tmp_path):
@@ -121,9 +121,9 @@ def test_sha256sum_reads_the_checksums(tmp_path):
 
 
 def test_what_a_kill_left_behind_is_removed_by_the_next_save(tmp_path):
-    left = tmp_path / ".step-0000000004.0123abcd.tmp"
-    left.mkdir()
-    (left / "model.safetensors").write_bytes(b"half")
+    leftover = tmp_path / ".step-0000000004.0123abcd.tmp"
+    leftover.mkdir()
+    (leftover / "model.safetensors").write_bytes(b"half")
     Run(tmp_path).train(2)
     assert names_left(tmp_path) == {"step-0000000002"}
 
@@ -223,16 +223,16 @@ def test_when_both_are_damaged_the_run_starts_over(tmp_path, capsys):
 
 @contextlib.contextmanager
 def largest_file(size: int):
-    """Writing more than that into a file fails, as on a disk with so little left."""
-    old = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, old[1]))
+    """Make writing more than `size` bytes to a file fail, as on a nearly full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-@each("room", [5_000, 20_000])  # of the weights half has room, of the optimiser's state
+@each("room", [5_000, 20_000])  # the disk fills up in the weights, in the optimiser's state
 def test_without_room_the_last_good_checkpoint_is_kept_and_the_run_goes_on_from_it(tmp_path, room):
     checkpoints.clear(tmp_path / "run")
     run = Run(tmp_path / "run").train(4)

@@ -1,4 +1,4 @@
-"""Classifiers of Japanese documents, and candidates ranked by the cosine of sentence embeddings."""
+"""Tests of classifiers of Japanese documents."""
 
 import numpy as np
 import pytest
@@ -12,11 +12,11 @@ from lib.study import classifiers, open_study, params, paths
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    top = tmp_path_factory.mktemp("outputs")
+    folder = tmp_path_factory.mktemp("outputs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paths, "output", top.joinpath)
+        patch.setattr(paths, "output", folder.joinpath)
         params.load.cache_clear()
-    return top
+    return folder
 
 
 def draw_vectors(words: tuple[str, ...]) -> np.ndarray:
@@ -25,7 +25,7 @@ def draw_vectors(words: tuple[str, ...]) -> np.ndarray:
 
 @pytest.fixture
 def study(home, monkeypatch):
-    """The made-up data, and vectors drawn at random in the place of FastText's."""
+    """Use the made-up data, and random vectors in place of FastText's."""
     monkeypatch.setattr(paths, "output", home.joinpath)
     params.load.cache_clear()
     monkeypatch.setattr(classifiers, "look_up_vectors", lambda study, seed, words: draw_vectors(words))
@@ -44,10 +44,10 @@ def test_the_registered_baselines_are_those_that_there_are():
 
 @each("key", POINTS)
 def test_documents_are_learnt_by_heart(study, key):
-    found = open_study("smoke").dataset("jmed-smdis").load("train")[:12]
-    labels = [one.labels[0] for one in found]
+    documents = open_study("smoke").dataset("jmed-smdis").load("train")[:12]
+    labels = [document.labels[0] for document in documents]
     assert len(set(labels)) > 1
-    assert document_classifiers.predict_classes(key, POINTS[key], found, found, draw_vectors, 1) == labels
+    assert document_classifiers.predict_classes(key, POINTS[key], documents, documents, draw_vectors, 1) == labels
 
 
 @each("key", ["tfidf-svm", "cnn"])
@@ -55,7 +55,7 @@ def test_a_baseline_is_tuned_then_run_on_every_fold(study, monkeypatch, key):
     monkeypatch.setitem(classifiers.SPACES, key, {name: [value] for name, value in POINTS[key].items()}
                         | ({"C": [0.01, 10.0]} if key == "tfidf-svm" else {"epochs": [1, 2]}))  # fmt: skip
     result = classifiers.run_classifier(open_study("smoke"), key, "jmed-smdis", "wada")
-    assert [run["fold"] for run in result["runs"]] == [1, 2]  # as many as the scale's budget
+    assert [run["fold"] for run in result["runs"]] == [1, 2]  # as many folds as the scale's budget has
     assert len(result["candidates"]) == params.load("scales", "smoke").finetuning.trials
     assert paths.results("smoke", key, "jmed-smdis", "wada").exists()
 
@@ -77,7 +77,7 @@ def test_attention_is_on_words_alone_and_rows_that_agree_cost():
     scores, weights = network.attend(batch)
     assert torch.allclose(weights.sum(1), torch.ones(2, network.ROWS)) and not weights[1, 2:].any()
     plain = torch.nn.functional.cross_entropy(scores, batch["labels"])
-    assert network.loss(batch) > plain  # rows of random weights are alike
+    assert network.loss(batch) > plain  # because attention rows of random weights are alike
     alone = network({"input_ids": ids[1:, :2]})
     assert torch.allclose(alone, scores[1:], atol=1e-5)
 

@@ -1,4 +1,4 @@
-"""What each paper's rules do to a document, which citations are chosen by their headings, and test sentences."""
+"""Tests of each paper's cleaning rules and of the selection of citations by MeSH headings."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def test_text_as_it_comes(key):
 
 
 def test_gu_drops_abstracts_under_128_words():
-    """The title does not count."""
+    """Words of the title do not count."""
     assert clean("gu", " ".join(["word"] * 127)) == ("", "too few words", 0)
     assert clean("gu", " ".join(["word"] * 128)) == (f"{TITLE} {'word ' * 128}".strip(), "", 0)
     assert clean("lee", "word") == (f"{TITLE} word", "", 0)
@@ -51,8 +51,8 @@ def test_naseem_has_a_sentence_of_20_characters_a_line():
     [("10000000", "PMID"), ("10000001", ""), ("", "PMID"), ("PMC10000001", "PMID"), ("9999999", "PMID")],
 )
 def test_ozyurt_takes_citations_above_ten_million(identifier, reason):
-    text, found, _ = clean("ozyurt-abstracts", "One sentence. And another.", identifier=identifier)
-    assert found == reason
+    text, drop_reason, _ = clean("ozyurt-abstracts", "One sentence. And another.", identifier=identifier)
+    assert drop_reason == reason
     assert text == ("" if reason else f"{TITLE}\nOne sentence.\nAnd another.")
 
 
@@ -88,7 +88,7 @@ def test_a_document_without_text_has_a_reason(key):
 
 @pytest.fixture
 def tables(tmp_path, monkeypatch):
-    """Both tables of descriptors; returns their folder."""
+    """Write both tables of MeSH descriptors and yield their folder."""
     monkeypatch.setattr(paths, "MADE_UP", tmp_path)
     folder = tmp_path / "corpora/mesh"
     folder.mkdir(parents=True)
@@ -141,10 +141,10 @@ HUMANS = "B01.050.150.900.649.801.400.112.400.400"
         ({"C04.557", "J01.1"}, {"C04.557"}, {"other"}),  # industry
         ({"C22.1", "C04.557"}, {"C04.557"}, {"other"}),  # diseases of animals
         ({"E01.1"}, {"E01.1"}, {"other"}),
-        (set(), set(), {"other"}),  # nothing known
+        (set(), set(), {"other"}),  # no headings
         ({"C04.557", "E01.1", HUMANS}, {"C04.557"}, {"focused", "small"}),
-        ({"C04.557", "E01.1", HUMANS}, {"E01.1"}, {"focused"}),  # the disease is no major topic
-        ({"C04.557", "E01.1"}, {"C04.557"}, {"focused"}),  # not of humans
+        ({"C04.557", "E01.1", HUMANS}, {"E01.1"}, {"focused"}),  # the disease is not a major topic
+        ({"C04.557", "E01.1"}, {"C04.557"}, {"focused"}),  # not about humans
         ({"C04.557", HUMANS}, {"C04.557"}, {"focused"}),  # no procedure
     ],
 )

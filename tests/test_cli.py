@@ -1,4 +1,4 @@
-"""The command line as people type it: words in any order, paths from where they stand, what is missing said at once."""
+"""The command line as people type it: words in any order, paths relative to their folder, missing data named early."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ from lib.study import cli, downloads, graph, paths, plan
 
 @pytest.fixture
 def asked(monkeypatch) -> list:
-    """The options that each call of the command line comes to, in place of a run."""
+    """The parsed options of each call of the command line, which then runs nothing."""
     calls = []
     monkeypatch.setattr(cli, "run_targets", lambda options: calls.append(options) or 0)
     return calls
@@ -59,9 +59,9 @@ def test_relative_paths_count_from_where_the_person_stands(asked, monkeypatch, t
     assert asked.pop().profile == str(tmp_path / "profile")
     assert paths.data("laptop") == tmp_path / "data"
     assert os.environ["HF_HOME"] == str(tmp_path / "hub")
-    named = {"./mine": str(tmp_path / "mine"), "bert-general": "bert-general", "some/body": "some/body", "./no": "./no"}
-    assert {word: cli.name_encoder(word) for word in named} == named
-    cli.main(["--profile", "profiles/slurm"])  # the study's own, which is not there from here
+    names = {"./mine": str(tmp_path / "mine"), "bert-general": "bert-general", "some/body": "some/body", "./no": "./no"}
+    assert {word: cli.name_encoder(word) for word in names} == names
+    cli.main(["--profile", "profiles/slurm"])  # the study's own profile, which is not in this folder
     assert asked.pop().profile == "profiles/slurm"
 
 
@@ -91,7 +91,7 @@ def test_what_real_data_lack_is_said_before_anything_starts(monkeypatch, tmp_pat
 
 
 def test_of_a_models_fine_tunings_all_data_are_asked_for():
-    """Since those that are planned are on what is at hand."""
+    """Planned fine-tuning jobs cannot tell which data are needed, because they cover only the data at hand."""
     assert cli.find_groups(SimpleNamespace(asked=defaultdict(list, finetune=[("pubmedbert", "gu")]))) is None
 
 
@@ -99,11 +99,11 @@ def test_every_end_says_how_many_are_done_and_about_how_long_the_rest_takes(monk
     now = iter([0.0, 0.0, 10.0, 40.0, 300.0])
     monkeypatch.setattr(graph.time, "monotonic", lambda: next(now))
     counter = graph.Counter("smoke")
-    counter.count("total        5\n")  # with the rule that stands for all
+    counter.count("total        5\n")  # includes the rule `all`
     assert counter.count("", "start   12_datasets") == ""
     assert counter.count("", "done    12_datasets (30 s)") == "; 1 of 4, about 2 min left"
     assert counter.count("", "FAILED  90_audit: no") == "; 2 of 4, about 5 min left"
-    counter.count("3 of 5 steps (60%) done\n")  # a job whose own line stood behind another's
+    counter.count("3 of 5 steps (60%) done\n")  # also counts a job whose line was joined to another's
     assert counter.done == 3
 
 
@@ -139,17 +139,17 @@ def test_a_dry_run_says_what_how_many_why_and_about_how_long(monkeypatch):
         ("told", "y" * 41, "z"),
     ]
     monkeypatch.setattr(plan.Plan, "changes", lambda *job: changes)
-    said = graph.describe_plan(plan.Plan("laptop", ["lee-4"]), DRY)
+    description = graph.describe_plan(plan.Plan("laptop", ["lee-4"]), DRY)
     (seconds,) = {graph.measure_pages("laptop")["40_biobert"]}
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in said.splitlines()]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in description.splitlines()]
     assert cells[0] == ["stage", "jobs", "why", "about"]
     assert cells[2:5] == [
         ["vocabulary", "1", f"size: 8192 -> 4096; its cells changed; its files changed; told: {'y' * 37}... -> z", ""],
         ["pretrain", "1", "not made yet", ""],
         ["table", "1", "what it reads is made again", graph.say_time(seconds)],
     ]
-    took = f"1 of them about {graph.say_time(seconds)} one after the other, by earlier runs of the same notebooks"
-    assert cells[5][0] == f"3 jobs; {took}"
+    estimate = f"1 of them about {graph.say_time(seconds)} one after the other, by earlier runs of the same notebooks"
+    assert cells[5][0] == f"3 jobs; {estimate}"
     assert graph.describe_plan(plan.Plan("laptop", ["lee-4"]), "").startswith("Nothing to do")
 
 
@@ -162,17 +162,17 @@ def test_a_damaged_copy_does_not_stop_a_dry_run(monkeypatch, tmp_path):
 
 def test_a_lack_of_memory_is_one_line_also_while_packages_are_imported():
     for error in ("MemoryError()", "ImportError('x.so: failed to map segment from shared object')", "ValueError('v')"):
-        ran = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", f"import lib; raise {error}"], cwd=paths.ROOT, capture_output=True, text=True
         )
-        wanted = [f"error: {errors.TOO_LITTLE_MEMORY}"]
-        assert (ran.stderr.splitlines() == wanted) == (not error.startswith("Value")), ran.stderr
+        expected = [f"error: {errors.TOO_LITTLE_MEMORY}"]
+        assert (process.stderr.splitlines() == expected) == (not error.startswith("Value")), process.stderr
 
 
 def test_a_lack_of_memory_of_a_gpu_keeps_its_words_and_names_what_needs_less():
-    for said in ("OutOfMemoryError: CUDA out of memory. Tried to", "AcceleratorError: CUDA error: out of memory"):
-        explained = errors.explain_error(said)
-        assert explained.startswith(said) and "micro_batch" in explained and "--cores" not in explained
+    for message in ("OutOfMemoryError: CUDA out of memory. Tried to", "AcceleratorError: CUDA error: out of memory"):
+        explanation = errors.explain_error(message)
+        assert explanation.startswith(message) and "micro_batch" in explanation and "--cores" not in explanation
 
 
 def test_a_home_that_cannot_be_written_is_replaced_by_one_below_outputs(tmp_path):
@@ -183,9 +183,9 @@ def test_a_home_that_cannot_be_written_is_replaced_by_one_below_outputs(tmp_path
     python.write_text('#!/bin/sh\necho "$HOME" >&2\nexit 1\n')
     python.chmod(0o755)
     environment = os.environ | {"HOME": str(tmp_path / "nowhere"), "PYTHON": str(python), "CONDA_DEFAULT_ENV": ""}
-    ran = subprocess.run([tmp_path / "run_all.sh"], env=environment, capture_output=True, text=True)
+    process = subprocess.run([tmp_path / "run_all.sh"], env=environment, capture_output=True, text=True)
     assert (tmp_path / "outputs/.home").is_dir()
-    assert [line for line in ran.stderr.splitlines() if line.endswith("caches go below outputs/.home")]
+    assert [line for line in process.stderr.splitlines() if line.endswith("caches go below outputs/.home")]
 
 
 def test_an_error_in_a_notebook_is_one_line():

@@ -1,4 +1,4 @@
-"""What is committed of scales with real data: it follows from its records, and holds no text of the real data."""
+"""Tests of what is committed for scales with real data: it follows from the results and holds no text of the data."""
 
 import itertools
 import re
@@ -13,7 +13,7 @@ from lib.corpora import cleaning, leakage, readers
 from lib.study import agreement, documents, gains, open_study, params, paths, results, scores, tables, vocabularies
 
 SCALE = "laptop"
-# A scale whose record is not where it is looked for fails, and is never left out.
+# Listed here so that a scale whose record is missing fails instead of being left out.
 SCALES = ["laptop", "two-hours", "gpu-minutes", "weekend", "encoder-14m"]
 COMMITTED = [
     path
@@ -21,12 +21,12 @@ COMMITTED = [
     for path in paths.output("record", scale).rglob("*")
     if path.suffix in (".ipynb", ".html", ".csv", ".json", ".md", ".js")
 ]
-SAME_TEXT = {"bc5cdr-disease", "bc5cdr-disease-pubtator", "jnlpba-biobert"}  # as in another set
+SAME_TEXT = {"bc5cdr-disease", "bc5cdr-disease-pubtator", "jnlpba-biobert"}  # as another dataset
 NOT_FOR_READERS = re.compile(r"<[^>]+>")
 
 
 def read_text(path) -> str:
-    """The text of a file as a reader sees it."""
+    """Return the text of a file as a reader sees it."""
     if path.suffix != ".ipynb":
         return NOT_FOR_READERS.sub(" ", path.read_text(encoding="utf-8"))
     return " ".join(str(value) for cell in nbformat.read(path, 4).cells for value in (cell.source, cell.get("outputs")))
@@ -43,12 +43,12 @@ def test_tables_follow_from_the_committed_results(real_data):
 
 
 def test_chance_is_what_page_04_found_it_to_be():
-    """Of sets without folds, whose trivial scores two pages compute: the one rounds to two digits."""
-    leaks, found = (pd.read_csv(paths.recorded(paths.table(SCALE, name))) for name in ("leaks", "baselines"))
+    """For datasets without folds two pages compute the trivial scores, and one of them rounds to two digits."""
+    leaks, table = (pd.read_csv(paths.recorded(paths.table(SCALE, name))) for name in ("leaks", "baselines"))
     trivial = leaks[(leaks["finding"] == "most frequent label") & leaks["score"].notna()].set_index("dataset")["score"]
-    chance = found[(found["kind"] == baselines.CHANCE) & (found["folds"] == 1)].set_index("dataset")["score"]
-    both = sorted(set(trivial.index) & set(chance.index))
-    assert len(both) > 20 and (trivial[both] - chance[both]).abs().max() < 0.0051
+    chance = table[(table["kind"] == baselines.CHANCE) & (table["folds"] == 1)].set_index("dataset")["score"]
+    keys = sorted(set(trivial.index) & set(chance.index))
+    assert len(keys) > 20 and (trivial[keys] - chance[keys]).abs().max() < 0.0051
 
 
 def test_every_cell_with_a_number_of_ours_is_counted_under_its_verdict():
@@ -78,37 +78,41 @@ def test_every_number_traces_to_a_record(scale):
 
 
 def test_no_text_of_the_real_data(real_data):
-    """Of sets with one sentence an instance all of it, of the others the first instances of each split."""
+    """Checks all text of datasets with one sentence per instance; of the others, the first instances of each split."""
     sentences = []
     for key, dataset in registry.DATASETS.items():
         if key in SAME_TEXT:
             continue
-        one_each = dataset.family in ("tagging", "pico")
+        single = dataset.family in ("tagging", "pico")
         for split in open_study(SCALE).dataset(key).splits:
-            for instance in itertools.islice(open_study(SCALE).dataset(key).load(split), None if one_each else 300):
-                found = instance.natural
-                sentences += found if one_each else [s for text in found for s in cleaning.split_sentences(text)]
+            for instance in itertools.islice(open_study(SCALE).dataset(key).load(split), None if single else 300):
+                texts = instance.natural
+                sentences += texts if single else [s for text in texts for s in cleaning.split_sentences(text)]
     for source in params.keys("sources"):
         for file in documents.list_raw_files(open_study(SCALE), source):
             read = readers.READERS[params.load("sources", source).reader]
             first = itertools.islice(read(documents.raw_file(open_study(SCALE), source, file)), 500)
             sentences += [" ".join(document.text.split()[:15]) for document in first]
-    known = leakage.TestSentences(leakage.index_sentences(sentences))
-    assert len(known.starts) > 50_000
+    index = leakage.TestSentences(leakage.index_sentences(sentences))
+    assert len(index.starts) > 50_000
     for path in COMMITTED:
-        assert not known.find(leakage.plain_words(read_text(path))), path
+        assert not index.find(leakage.plain_words(read_text(path))), path
 
 
 def test_the_committed_terms_are_those_that_the_vocabularies_make(real_data):
     cells, study = definitions("21_medical_terms"), open_study(SCALE)
-    tokenizers = {one.key: one.tokenizer() for one in vocabularies.at_hand(study) if one.settings.language == "en"}
-    agree = {}
+    tokenizers = {
+        vocabulary.key: vocabulary.tokenizer()
+        for vocabulary in vocabularies.at_hand(study)
+        if vocabulary.settings.language == "en"
+    }
+    counts = {}
     for table in ("gu-1", "wada-1", "ozyurt-text"):
         filled = cells.fill(table, study, tokenizers).reset_index(drop=True)
         committed = results.read_table(paths.recorded(paths.table(SCALE, table)))
         pd.testing.assert_frame_equal(committed, filled, check_dtype=False)
-        agree[table] = (filled["verdict"] == "agrees").sum(), filled["published"].notna().sum()
-    assert agree == {"gu-1": (53, 53), "wada-1": (42, 62), "ozyurt-text": (1, 2)}
+        counts[table] = (filled["verdict"] == "agrees").sum(), filled["published"].notna().sum()
+    assert counts == {"gu-1": (53, 53), "wada-1": (42, 62), "ozyurt-text": (1, 2)}
     wrong = dict.fromkeys(tokenizers, tokenizers["bio-electra"])
     assert (cells.fill("gu-1", study, wrong)["verdict"] == "differs").sum() > 15
 

@@ -1,6 +1,6 @@
-"""Files with a word and its tag on a line: documents, the made-up files of every tagged set, the real files' counts.
+"""Tests of files with a word and its tag a line: documents, made-up files of tagged datasets, counts of real files.
 
-That every form is read as it is written, and what is said of bad files: test_formats.py.
+test_formats.py tests reading each form and the errors for bad files.
 """
 
 import gzip
@@ -22,13 +22,13 @@ read_blocks = partial(PAGE.read_blocks, breaks=PAGE.BLOCKS["jnlpba"])
 
 def test_marks_with_an_id_name_the_document(tmp_path):
     text = "no\tO\n\n-DOCSTART- (7)\n\na\tO\n\nb\tO\n-DOCSTART- (8)\nc\tO\n-DOCSTART-\tO\n\nd\tO\n"
-    assert [s.document for s in conll.read_conll(write(tmp_path / "a", text))] == ["", "7", "7", "8", ""]
+    assert [sentence.document for sentence in conll.read_conll(write(tmp_path / "a", text))] == ["", "7", "7", "8", ""]
 
 
 def test_a_comment_has_other_columns_than_the_rows(tmp_path):
     path = tmp_path / "a"
     for text in ("# a comment\na\tO\n# B_D\n#\n#\tO\n", "# a comment\na O\n# one more comment\n#\n# O\n"):
-        assert [s.words for s in conll.read_conll(write(path, text))] == [["a", "#"]]
+        assert [sentence.words for sentence in conll.read_conll(write(path, text))] == [["a", "#"]]
     for text in ("a\tO\n#\tB_D\nb\tO\n", "#\tB_D\na\tO\n", "a O\n# B_D\n"):
         with pytest.raises(StudyError, match=r"^a:[12]: .*another tag"):
             list(conll.read_conll(write(path, text)))
@@ -56,23 +56,25 @@ def test_made_up_sets_can_be_read():
     ner = paths.MADE_UP / "ner"
     for name in ("bc5cdr-disease", "bc2gm", "linnaeus", "s800", "bc4chemd", "jnlpba-biobert", "jnlpba"):
         for split in ("train", "dev", "test"):
-            found = list(conll.read_conll(next((ner / name).glob(f"{split}.tsv*"))))
-            assert len(found) == 60
-            assert counting.entities(found) > 10
-    types = {tag[2:] for s in conll.read_conll(ner / "jnlpba/train.tsv.gz") for tag in s.tags if tag != "O"}
+            instances = list(conll.read_conll(next((ner / name).glob(f"{split}.tsv*"))))
+            assert len(instances) == 60
+            assert counting.entities(instances) > 10
+    types = {
+        tag[2:] for sentence in conll.read_conll(ner / "jnlpba/train.tsv.gz") for tag in sentence.tags if tag != "O"
+    }
     assert types == {"protein", "DNA", "RNA", "cell_type", "cell_line"}
     scibert = {split: list(conll.read_pico(ner / f"ebm-nlp/{split}.txt")) for split in ("train", "dev", "test")}
-    for split, found in scibert.items():
+    for split, instances in scibert.items():
         original = pico.read_elements(ner / "ebm-nlp-original", split)
-        assert {s.document for s in original} == {s.document for s in found}
-        assert counting.element_words(original)["INT"] == counting.element_words(found)["INT"] > 10
-        assert any("|" in tag for s in original for tag in s.tags)
+        assert {sentence.document for sentence in original} == {sentence.document for sentence in instances}
+        assert counting.element_words(original)["INT"] == counting.element_words(instances)["INT"] > 10
+        assert any("|" in tag for sentence in original for tag in sentence.tags)
     for path, kind, repeats in (
         (ner / "bc5cdr-pubtator/CDR_DevelopmentSet.PubTator.txt", "Chemical", 0),
         (ner / "ncbi-disease-pubtator/NCBItrainset_corpus.txt", "Disease", 1),
     ):
-        found = pubtator.read_sentences(path, kind, left_out := Counter())
-        assert counting.entities(found) > 10 and left_out["records that come again"] == repeats
+        instances = pubtator.read_sentences(path, kind, left_out := Counter())
+        assert counting.entities(instances) > 10 and left_out["records that come again"] == repeats
     training = [ner / "i2b2-2010/concept_assertion_relation_training_data" / site for site in ("beth", "partners")]
     assert len(i2b2.read_concepts(*training)) == 120
     test = [ner / "i2b2-2010" / name for name in ("test_data", "reference_standard_for_test_data")]
@@ -80,11 +82,13 @@ def test_made_up_sets_can_be_read():
     labels = {relation.label for relation in i2b2.read_relations(*training)}
     assert labels == {"TeRP", "TrAP", "PIP", "false"}
     clef = {split: [paths.MADE_UP / name for name in names] for split, names in shareclef.FILES.items()}
-    documents = {split: {s.document for s in shareclef.read_disorders(*files)} for split, files in clef.items()}
+    documents = {
+        split: {sentence.document for sentence in shareclef.read_disorders(*files)} for split, files in clef.items()
+    }
     assert {split: len(names) for split, names in documents.items()} == {"train": 7, "dev": 3, "test": 10}
     assert not documents["train"] & documents["dev"]
     mentions = {
-        split: [mention for _, found in shareclef.read_marked_notes(*clef[split]).values() for mention in found]
+        split: [mention for _, instances in shareclef.read_marked_notes(*clef[split]).values() for mention in instances]
         for split in ("train", "test")
     }
     assert any(len(mention.spans) == 2 for mention in mentions["train"])
@@ -105,7 +109,7 @@ def test_made_up_sets_can_be_read():
     ],
 )
 def test_real_counts(real_data, key, counts, mentions):
-    """Counts measured when the files were collected, with another program; JNLPBA's mentions as Gu et al. print."""
+    """Another program counted these when the files were collected; JNLPBA's mentions are as Gu et al. print."""
     files = [next((real_data / "ner" / key).glob(f"{split}.tsv*")) for split in ("train", "dev", "test")]
     splits = [list(conll.read_merged(path)) for path in files]
     assert tuple(map(len, splits)) == counts
@@ -113,7 +117,7 @@ def test_real_counts(real_data, key, counts, mentions):
 
 
 def read_original(path) -> list[list[list[str]]]:
-    """The sentences of JNLPBA's own files, a word and its tag each, without the marks of documents."""
+    """Return the sentences of JNLPBA's original files as [word, tag] pairs, without the document marks."""
     text = path.read_bytes()
     text = (gzip.decompress(text) if path.suffix == ".gz" else text).decode()
     blocks = [[line.split("\t") for line in block.split("\n") if line] for block in text.split("\n\n")]
@@ -122,10 +126,12 @@ def read_original(path) -> list[list[list[str]]]:
 
 def test_real_jnlpba_is_the_original_divided(real_data):
     folder = real_data / "ner/jnlpba"
-    found = list(conll.read_conll(folder / "test.tsv"))
-    whole = read_original(folder / "original/Genia4EReval1.iob2")
-    assert bool([[list(pair) for pair in zip(s.words, s.tags, strict=True)] for s in found] == whole)
-    assert (len(found), counting.entities(found)) == (3856, 8662)
+    sentences = list(conll.read_conll(folder / "test.tsv"))
+    original = read_original(folder / "original/Genia4EReval1.iob2")
+    assert bool(
+        [[list(pair) for pair in zip(example.words, example.tags, strict=True)] for example in sentences] == original
+    )
+    assert (len(sentences), counting.entities(sentences)) == (3856, 8662)
     training = read_original(folder / "original/Genia4ERtask1.iob2.gz")
     mentions = sum(tag.startswith("B") for sentence in training for _, tag in sentence)
     assert (len(training), mentions) == (16807 + 1739, 46750 + 4551)
@@ -137,6 +143,6 @@ def test_real_pico_words(real_data):
         ("dev.txt.gz", 7049, 960, {"INT": 25218, "PAR": 30382, "OUT": 32313}),
         ("test.txt", 2064, 191, {"INT": 2710, "PAR": 4060, "OUT": 5138}),
     ):
-        found = list(conll.read_pico(folder / name))
-        assert (len(found), len({s.document for s in found})) == (count, documents)
-        assert counting.element_words(found) == expected
+        sentences = list(conll.read_pico(folder / name))
+        assert (len(sentences), len({sentence.document for sentence in sentences})) == (count, documents)
+        assert counting.element_words(sentences) == expected

@@ -1,4 +1,4 @@
-"""From raw files to corpora: what is left out is counted, once; versions, deletions, near-duplicates, test texts."""
+"""Tests of corpora built from raw files: counts of left-out records, versions, deletions, near-duplicates, leaks."""
 
 import gzip
 import itertools
@@ -21,7 +21,7 @@ WORDS = [f"word{i}" for i in range(5000)]
 
 @pytest.fixture(autouse=True)
 def fresh():
-    """Nothing that an earlier test's data left in memory."""
+    """Clear the caches before and after each test, because they hold data of the test before."""
 
     def clear():
         dataset_texts.test_texts.cache_clear()
@@ -34,7 +34,7 @@ def fresh():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty folder of data for the smoke scale, and an index of no test sentence."""
+    """Return an empty data folder for the smoke scale and write an empty index of test sentences."""
     monkeypatch.setattr(paths, "MADE_UP", tmp_path / "data")
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     params.load.cache_clear()
@@ -43,14 +43,14 @@ def folder(tmp_path, monkeypatch):
 
 
 def write_index(*sentences: str, scale: str = "smoke") -> None:
-    """The test sentences that documents are looked through for."""
+    """Write the index of the test sentences that documents are searched for."""
     path = paths.test_sentences(scale) / "index.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(leakage.index_sentences(sentences), path)
 
 
 def write(folder, files: dict[str, str]) -> None:
-    """Write raw files, gzipped, in place of those that were there."""
+    """Replace the contents of a folder by raw files, gzipped."""
     shutil.rmtree(folder, ignore_errors=True)
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def write(folder, files: dict[str, str]) -> None:
 
 
 def read_all(key: str) -> Counter:
-    """Read the raw files of a corpus; how many records each has."""
+    """Read the raw files of a corpus and return the number of records in each."""
     files = open_study("smoke").corpus(key).files
     return Counter({file: documents.read_raw_file(open_study("smoke"), source, file)["read"] for source, file in files})
 
@@ -69,7 +69,7 @@ def build(key: str) -> dict:
 
 
 def reasons(record: dict) -> dict[str, int]:
-    """Why records were left out, of a corpus or a file of one, without the zeros."""
+    """Return the nonzero counts of left-out records by reason, for a corpus or one of its files."""
     return {reason: record[reason] for reason in building.REASONS if record[reason]}
 
 
@@ -82,7 +82,7 @@ def table(*rows: tuple[str, str, str]) -> str:
 
 
 def prose(seed: int, words: int = 60) -> str:
-    """Made-up text that resembles no other."""
+    """Return made-up text that resembles that of no other seed."""
     return " ".join(random.Random(seed).choices(WORDS, k=words))
 
 
@@ -109,7 +109,7 @@ def pubmed(*records: str) -> str:
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
-    """A folder of outputs with the made-up data, every raw file of it read."""
+    """Return a folder of outputs for which every raw file of the made-up data has been read."""
     top = tmp_path_factory.mktemp("outputs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "output", top.joinpath)
@@ -129,9 +129,9 @@ def made_up_files(outputs, monkeypatch):
 
 
 def test_everything_read_is_kept_or_counted_once(made_up_files):
-    built = [key for key in params.keys("corpora") if not open_study("smoke").corpus(key).why_not]
-    assert {"pubmed", "pmc", "wiki-books", "ja-clinical", "pubmed-focused", "pubmed-gu"} <= set(built)
-    records = {key: open_study("smoke").corpus(key).build() for key in built}
+    keys = [key for key in params.keys("corpora") if not open_study("smoke").corpus(key).why_not]
+    assert {"pubmed", "pmc", "wiki-books", "ja-clinical", "pubmed-focused", "pubmed-gu"} <= set(keys)
+    records = {key: open_study("smoke").corpus(key).build() for key in keys}
     for key, record in records.items():
         for row in record["files"]:
             assert row["read"] == row["kept"] + sum(row[reason] for reason in building.REASONS), (key, row["file"])
@@ -141,14 +141,14 @@ def test_everything_read_is_kept_or_counted_once(made_up_files):
         assert record["words"] == sum(len(text.split()) for _, text in kept(key))
         assert record["bytes"] == sum(len(text.encode()) + 1 for _, text in kept(key))
 
-    parts = [records[key]["kept"] / records["pubmed"]["kept"] for key in PARTS]
-    assert parts == pytest.approx([0.01, 0.03, 0.1, 0.3], rel=0.5) and parts == sorted(parts)
-    for key in PARTS:  # all else is left out as from the whole
-        same = set(building.REASONS) - {"not in the part"}
-        assert {name: records[key][name] for name in same} == {name: records["pubmed"][name] for name in same}
+    shares = [records[key]["kept"] / records["pubmed"]["kept"] for key in PARTS]
+    assert shares == pytest.approx([0.01, 0.03, 0.1, 0.3], rel=0.5) and shares == sorted(shares)
+    for key in PARTS:  # every other reason has the same count as in the whole
+        others = set(building.REASONS) - {"not in the part"}
+        assert {name: records[key][name] for name in others} == {name: records["pubmed"][name] for name in others}
         assert records[key]["not in the part"] == records["pubmed"]["kept"] - records[key]["kept"]
-    texts_of = [set(kept(key)) for key in (*PARTS, "pubmed")]
-    assert all(smaller < larger for smaller, larger in itertools.pairwise(texts_of))
+    kept_documents = [set(kept(key)) for key in (*PARTS, "pubmed")]
+    assert all(smaller < larger for smaller, larger in itertools.pairwise(kept_documents))
 
     files = {row["file"]: row for row in records["pubmed"]["files"]}
     assert reasons(files["made-up.tsv.gz"]) == {
@@ -158,7 +158,7 @@ def test_everything_read_is_kept_or_counted_once(made_up_files):
     assert files["made-up.xml.gz"]["read"] == 402
     assert reasons(files["made-up.medline.gz"]) == {}
 
-    # The two parts of PubMed are disjoint, and all of it.
+    # The two parts of PubMed are disjoint and together make up all of it.
     focused, other, whole = (kept(key) for key in ("pubmed-focused", "pubmed-other", "pubmed"))
     assert Counter(focused) + Counter(other) == Counter(whole)
     assert focused and other
@@ -173,24 +173,24 @@ def rows_of(source: str, file: str):
 def test_a_second_build_gives_the_same(made_up_files):
     record = open_study("smoke").corpus("pubmed").build()
     path = paths.corpus("smoke", "pubmed") / "documents.parquet"
-    first, time = path.read_bytes(), path.stat().st_mtime_ns
+    content, modified = path.read_bytes(), path.stat().st_mtime_ns
     assert open_study("smoke").corpus("pubmed").build() == record
-    assert path.stat().st_mtime_ns == time  # not even written again
+    assert path.stat().st_mtime_ns == modified  # the file is not rewritten
     for row in record["files"]:
         documents.read_raw_file(open_study("smoke"), row["source"], row["file"])
     (path.parent / "record.json").unlink()
     assert open_study("smoke").corpus("pubmed").build() == record
-    assert path.read_bytes() == first
+    assert path.read_bytes() == content
 
 
 def test_documents_that_hold_a_test_sentence_go(made_up_files):
     open_study("smoke").corpus("pubmed").build()
-    guard = leakage.TestSentences(pq.read_table(documents.index_path(open_study("smoke"))))
-    assert len(guard.starts) > 100
-    assert not any(guard.find(leakage.plain_words(text)) for _, text in kept("pubmed"))
+    test_sentences = leakage.TestSentences(pq.read_table(documents.index_path(open_study("smoke"))))
+    assert len(test_sentences.starts) > 100
+    assert not any(test_sentences.find(leakage.plain_words(text)) for _, text in kept("pubmed"))
 
 
-# Versions and deletions: the order of the files is the order of their names.
+# Versions and deletions: files are read in the order of their names.
 
 
 @each(
@@ -198,13 +198,13 @@ def test_documents_that_hold_a_test_sentence_go(made_up_files):
     [
         # A later file's record of the same version replaces the earlier one.
         ([[(1, "a", 1)], [(1, "b", 1)]], {"1": "b"}, {"newer version": 1}),
-        # A newer version stays, also when an older one comes after it.
+        # A newer version stays, even if an older one comes after it.
         ([[(1, "a", 1), (1, "c", 3)], [(1, "b", 2)]], {"1": "c"}, {"newer version": 2}),
-        # A deletion takes what came before it, and is counted with it; one of a PMID never seen is counted too.
+        # A deletion removes earlier records and is counted with them; a deletion of an unseen PMID is counted too.
         ([[(1, "a", 1), (2, "b", 1)], [(1, None, 1)]], {"2": "b"}, {"withdrawn": 2}),
         ([[(1, "a", 1)], [(2, None, 1)]], {"1": "a"}, {"withdrawn": 1}),
         ([[(1, "a", 1), (2, "z", 1)], [(1, "b", 2)], [(1, None, 2)]], {"2": "z"}, {"withdrawn": 3}),
-        # What comes back later is there again, in a new version or in the same.
+        # A record that comes back after its deletion is kept, in a new version or the same one.
         ([[(1, "a", 1)], [(1, None, 1)], [(1, "b", 2)]], {"1": "b"}, {"newer version": 2}),
         ([[(1, "a", 1)], [(1, None, 1)], [(1, "b", 1)]], {"1": "b"}, {"newer version": 2}),
         # A newer version without text does not bring the older one back.
@@ -213,19 +213,19 @@ def test_documents_that_hold_a_test_sentence_go(made_up_files):
 )
 def test_versions_and_deletions(folder, files, expected, left_out):
     texts = {letter: prose(i) for i, letter in enumerate("abcz")} | {"": ""}
-    content = {
+    contents = {
         f"corpora/pubmed-xml/update-{number}.xml.gz": pubmed(
             *(deletion(p, v) if name is None else citation(p, texts[name], v) for p, name, v in records)
         )
         for number, records in enumerate(files)
     }
-    write(folder, content)
+    write(folder, contents)
     record = build("pubmed")
     assert dict(kept("pubmed")) == {pmid: texts[name] for pmid, name in expected.items()}
     assert reasons(record) == left_out
 
 
-# Dates: as of the papers' own sources, and of samples not at all.
+# Dates: later records are left out where the sources are the papers' own, and never from samples.
 
 
 def test_what_entered_pubmed_later_is_left_out_where_the_sources_are_the_papers(folder, monkeypatch):
@@ -250,16 +250,16 @@ def test_the_cut_is_the_papers_at_the_scale_of_the_papers_alone(key, until):
 
 
 def test_a_file_that_is_left_out_decides_nothing(folder):
-    """Its records are counted, replace none, and no other is a duplicate of them."""
-    left_out = next(iter(params.load("sources", "pubmed-tables").leave_out))
+    """Its records are counted, but replace no others and make no others duplicates."""
+    excluded = next(iter(params.load("sources", "pubmed-tables").leave_out))
     write(folder, {
-        f"corpora/pubmed/{left_out}": table(("1", "T", prose(1)), ("2", "T", prose(2))),
+        f"corpora/pubmed/{excluded}": table(("1", "T", prose(1)), ("2", "T", prose(2))),
         "corpora/pubmed/z.tsv.gz": table(("1", "T", prose(3)), ("", "T", prose(2))),
     })  # fmt: skip
     record = build("pubmed")
     assert reasons(record) == {"file left out": 2}
     assert kept("pubmed") == [("1", f"T {prose(3)}"), ("", f"T {prose(2)}")]
-    assert record["files"][[row["file"] for row in record["files"]].index(left_out)]["why left out"]
+    assert record["files"][[row["file"] for row in record["files"]].index(excluded)]["why left out"]
 
 
 def test_too_long_records_are_counted_wherever_they_are(folder, monkeypatch):
@@ -267,7 +267,7 @@ def test_too_long_records_are_counted_wherever_they_are(folder, monkeypatch):
     longest = prose(1, 200)[: 1000 - len("T")]
     write(folder, {
         "corpora/pubmed/a.tsv.gz": table(("1", "T", longest), ("2", "T", longest + "x"), ("3", "T", prose(3))),
-        "corpora/pubmed/b.tsv.gz": table(("4", "T", prose(4, 300))),  # nothing is left of it
+        "corpora/pubmed/b.tsv.gz": table(("4", "T", prose(4, 300))),  # none of its records is kept
         "corpora/pubmed/c.tsv.gz": table(("5", "T", prose(5))),
     })  # fmt: skip
     record = build("pubmed")
@@ -296,13 +296,13 @@ def test_a_corpus_of_nothing_is_an_error(folder):
 
 @each("copies", [building.PHRASE - 1, building.PHRASE])
 def test_a_test_sentence_in_many_documents_is_a_phrase(folder, copies):
-    """Near-duplicates, which go first, do not make one."""
+    """Near-duplicates are removed first, so they do not count towards a phrase."""
     test, rare = prose(1, 12), prose(2, 12)
     write_index(test, rare)
-    rows = [(str(i), "", f"{prose(10 + i, 200)} {test} {prose(99)}") for i in range(copies)]
-    rows += [("", "", text) for _, _, text in rows]  # the same again
+    citations = [(str(i), "", f"{prose(10 + i, 200)} {test} {prose(99)}") for i in range(copies)]
+    citations += [("", "", text) for _, _, text in citations]  # duplicates of them
     write(folder, {
-        "corpora/pubmed/a.tsv.gz": table(*rows),
+        "corpora/pubmed/a.tsv.gz": table(*citations),
         "corpora/pubmed/b.tsv.gz": table(("99", "", f"{prose(3)} {test} {prose(4)} {rare}"), ("98", "", prose(5))),
     })  # fmt: skip
     record = build("pubmed")
@@ -321,14 +321,14 @@ def shares_a_band(one: list[str], other: list[str]) -> bool:
 
 
 def test_sketches_of_nearly_the_same_text_share_a_band_and_others_do_not():
-    """By the Jaccard index of their shingles: 0.95, of 1,000 such pairs 0.2 are missed; 1/3, 0.1% are found."""
-    missed, found = 0, 0
+    """Error rates by the Jaccard index of the shingles: at 0.95, 0.02% of pairs are missed; at 1/3, 0.1% are found."""
+    missed, false_matches = 0, 0
     for seed in range(400):
         words, half, other = (prose(number + seed, 200).split() for number in (0, 1000, 2000))
         missed += not shares_a_band(words, [*words[: seed % 200], "changed", *words[seed % 200 + 1 :]])
-        found += shares_a_band(words[:100] + half[:100], words[:100] + other[:100])
+        false_matches += shares_a_band(words[:100] + half[:100], words[:100] + other[:100])
         assert not shares_a_band(words, other) and not shares_a_band(words, sorted(words))
-    assert missed <= 3 and found <= 5
+    assert missed <= 3 and false_matches <= 5
     assert not shares_a_band(list("abcde") * 20, list("edcba") * 20)
 
 
@@ -369,13 +369,13 @@ def test_a_raw_file_and_an_index_of_test_sentences_are_needed(folder):
 def test_documents_are_read_again_when_the_test_sentences_change(folder):
     sentence = prose(1, 12)
     write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", f"{prose(2)} {sentence}"))})
-    held = []
-    for known in ([], [sentence], [sentence]):
-        write_index(*known)
+    matches = []
+    for sentences in ([], [sentence], [sentence]):
+        write_index(*sentences)
         documents.read_raw_file(open_study("smoke"), "pubmed-tables", "a.tsv.gz")
-        held += pq.read_table(rows_of("pubmed-tables", "a.tsv.gz"))["test texts"].to_pylist()
+        matches += pq.read_table(rows_of("pubmed-tables", "a.tsv.gz"))["test texts"].to_pylist()
     number = leakage.number_sentence(leakage.plain_words(sentence))
-    assert held == [[], [number], [number]]
+    assert matches == [[], [number], [number]]
 
 
 def test_a_damaged_raw_file_leaves_nothing(folder, monkeypatch):
@@ -384,13 +384,13 @@ def test_a_damaged_raw_file_leaves_nothing(folder, monkeypatch):
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(StudyError, match=r"a\.tsv\.gz: cut off or damaged \([^;]*\)$"):
         documents.read_raw_file(open_study("smoke"), "pubmed-tables", "a.tsv.gz")
-    # Of real data it also says how to get the file again.
+    # For real data the message also says how to get the file again.
     monkeypatch.setattr(paths, "data", lambda scale: folder)
     write_index(scale="laptop")
     with pytest.raises(StudyError, match=r"\); to get the file again, move it away: run \./run_all\.sh data$"):
         documents.read_raw_file(open_study("laptop"), "pubmed-tables", "a.tsv.gz")
-    left = paths.documents("smoke", "pubmed-tables", "a.tsv.gz").parent.iterdir()
-    assert not [path for path in left if path.suffix != ".lock"]
+    leftovers = paths.documents("smoke", "pubmed-tables", "a.tsv.gz").parent.iterdir()
+    assert not [path for path in leftovers if path.suffix != ".lock"]
 
 
 def test_what_has_not_been_read_or_built(folder):
@@ -417,11 +417,11 @@ def test_a_damaged_corpus(folder):
 
 def test_languages_and_headings_reach_the_rows(folder):
     headings = "MH  - *Lupus/therapy\nMH  - Gold\nMH  - Unheard of\n"
-    rows = ["Tree Number\tDesc Ui\tTerm", "C17.300\tD008180\tLupus", "C20.111\tD008180\tLupus", "J01\tD006046\tGold"]
+    tree = ["Tree Number\tDesc Ui\tTerm", "C17.300\tD008180\tLupus", "C20.111\tD008180\tLupus", "J01\tD006046\tGold"]
     write(folder, {
         "corpora/ja/a.txt.gz": "患者は治療を受けた。\n",
         "corpora/pubmed-xml/a.medline.gz": f"PMID- 1\nLA  - ger\nAB  - Text.\n{headings}",
-        "corpora/mesh/mesh2017-tree.tsv.gz": "\n".join(rows) + "\n",
+        "corpora/mesh/mesh2017-tree.tsv.gz": "\n".join(tree) + "\n",
     })  # fmt: skip
     documents.read_raw_file(open_study("smoke"), "ja-clinical", "a.txt.gz")
     assert pq.read_table(rows_of("ja-clinical", "a.txt.gz"))["language"].to_pylist() == ["ja"]

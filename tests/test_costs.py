@@ -1,4 +1,4 @@
-"""Operations counted by formula against a count of what is computed, and the machine's own rate."""
+"""Tests of operations by formula against a count of those computed, and of the machine's own rate."""
 
 import pytest
 import torch
@@ -31,22 +31,22 @@ INPUT_IDS = torch.randint(PIECES, (ROWS, LENGTH))
 
 
 def predict(config) -> torch.Tensor:
-    """Scores of every piece at the places asked for, (rows, asked, pieces)."""
+    """Return the scores of every token at the requested positions, (rows, asked, pieces)."""
     kinds = {"bert": BertForPreTraining, "albert": AlbertForPreTraining, "electra": ElectraForMaskedLM}
     model = kinds[config.model_type](config)
-    places = torch.arange(ASKED).expand(ROWS, -1)
-    return bodies.predict_tokens(model, bodies.encode_body(model.base_model, INPUT_IDS, places))
+    positions = torch.arange(ASKED).expand(ROWS, -1)
+    return bodies.predict_tokens(model, bodies.encode_body(model.base_model, INPUT_IDS, positions))
 
 
 def judge(config) -> torch.Tensor:
-    """Whether each piece was replaced, (rows, length)."""
+    """Return each token's score of being replaced, (rows, length)."""
     model = ElectraForPreTraining(config)
     return bodies.detect_replaced(model, bodies.encode_body(model.base_model, INPUT_IDS))
 
 
 def count(run, config) -> float:
-    """Operations of a forward and a backward pass, for one row."""
-    # The fused attention of the CPU is not in the counter's list; the plain one is two products.
+    """Count the operations of a forward and a backward pass for one row."""
+    # The counter does not know the CPU's fused attention; the plain one is two products.
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         run(config).sum().backward()
     return counter.get_total_flops() / ROWS
@@ -64,10 +64,10 @@ def test_electra_costs_its_generator_and_a_discriminator_at_every_place():
 
 def test_what_is_not_asked_is_not_computed():
     large = BertConfig()
-    few, all_places = costs.training_flops(large, 128, 19), costs.training_flops(large, 128, 128)
-    assert few < 0.8 * all_places
-    # Six operations a piece for each of the 85 million weights in layers, and more of them in attention and output.
-    assert all_places / 128 == pytest.approx(6 * (85e6 + 30522 * 768), rel=0.05)
+    few_positions, all_positions = costs.training_flops(large, 128, 19), costs.training_flops(large, 128, 128)
+    assert few_positions < 0.8 * all_positions
+    # Six operations a token for each of the 85 million weights in layers, and more in the output and attention.
+    assert all_positions / 128 == pytest.approx(6 * (85e6 + 30522 * 768), rel=0.05)
 
 
 def test_layers_of_albert_count_each_time():
@@ -77,9 +77,7 @@ def test_layers_of_albert_count_each_time():
     assert layer == 128 * (8 * hidden**2 + 4 * hidden * inner + 4 * 128 * hidden)
 
 
-@each(
-    ("kind", "shared"), [(BertModel, {}), (AlbertModel, {}), (AlbertModel, {"num_hidden_groups": 2})]
-)
+@each(("kind", "shared"), [(BertModel, {}), (AlbertModel, {}), (AlbertModel, {"num_hidden_groups": 2})])
 def test_by_weights_a_token_costs_what_the_formula_says_without_attention(kind, shared):
     config = kind.config_class(vocab_size=PIECES, hidden_size=128, num_hidden_layers=6, intermediate_size=512,
                                num_attention_heads=2, **shared)  # fmt: skip

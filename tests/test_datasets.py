@@ -1,4 +1,4 @@
-"""A dataset of a reader's own: nothing registered, its files below a folder, one line for what is wrong; folds."""
+"""A user's own dataset: unregistered, with its files in a folder and one-line errors; folds."""
 
 import gzip
 import math
@@ -31,7 +31,7 @@ def test_its_files_are_read_where_they_lie(notes):
     assert notes.splits == ["train", "test"] and notes.missing == {}
     assert notes.load("train") == [Sentence(["Aspirin", "helps"], ["B", "O"])]
     test = notes.load("test")
-    assert [one.gold for one in test] == [("B",)]
+    assert [instance.gold for instance in test] == [("B",)]
     assert notes.main_score == "f1" and [notes.score(test, [[tag]])["f1"] for tag in "BO"] == [100, 0]
 
 
@@ -62,14 +62,14 @@ def test_a_set_in_folds(tmp_path):
 
 
 def test_one_line_says_what_is_wrong(notes, tmp_path):
-    for wrong, message in (
+    for load, message in (
         (lambda: NOTES.load("train"), "My notes: say where its files lie: .at(folder)"),
         (lambda: notes.load("dev"), "My notes has no dev split: it has train, test"),
         (lambda: notes.load("test", 2), "My notes has no fold 2: it has 1"),
         (lambda: NOTES.at(tmp_path / "a").load("test"), "My notes: no test.tsv"),
     ):
         with pytest.raises(StudyError) as error:
-            wrong()
+            load()
         assert str(error.value) == message
     with pytest.raises(StudyError, match="unknown metric 'entity-f': did you mean entity-f1"):
         replace(NOTES, metric="entity-f")
@@ -113,9 +113,7 @@ def test_questions_of_one_document_stay_in_one_fold():
         take_fold(documents[:3] * 4, "test", 1)
 
 
-@each(
-    "split, fold, folds", [("dev", 1, 5), ("test", 0, 5), ("test", 6, 5), ("test", 1, 1), ("test", 1, 9)]
-)
+@each("split, fold, folds", [("dev", 1, 5), ("test", 0, 5), ("test", 6, 5), ("test", 1, 1), ("test", 1, 9)])
 def test_refuses_a_fold_that_cannot_be(split, fold, folds):
     documents = [Labelled(str(i), (f"A{i}",), ("x",)) for i in range(8)]
     with pytest.raises(StudyError, match="unknown split|no fold"):

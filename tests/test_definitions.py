@@ -1,4 +1,4 @@
-"""The same predictions by several definitions, counted by hand, and what page 91 makes of runs and printed scores."""
+"""The same predictions scored by several definitions, checked by hand; page 91 on runs and printed scores."""
 
 import json
 import math
@@ -36,10 +36,10 @@ def apply(name: str, dataset: str, gold: list, predicted: list) -> float:
 def test_entities_and_words():
     gold, predicted = [["B", "I", "O", "O"], ["B"]], [["B", "O", "O", "O"], ["B"]]
     assert apply(ENTITIES, "bc2gm", gold, predicted) == 50  # one of two
-    assert apply(WORDS, "bc2gm", gold, predicted) == 80  # two right, two said, three there
+    assert apply(WORDS, "bc2gm", gold, predicted) == 80  # two right, two predicted, three gold
     assert apply(WORDS_AND_O, "bc2gm", gold, predicted) == 80  # four of five words
-    none = [["O"] * len(tags) for tags in gold]
-    assert [apply(name, "bc2gm", gold, none) for name in (ENTITIES, WORDS, WORDS_AND_O)] == [0, 0, 40]
+    all_outside = [["O"] * len(tags) for tags in gold]
+    assert [apply(name, "bc2gm", gold, all_outside) for name in (ENTITIES, WORDS, WORDS_AND_O)] == [0, 0, 40]
 
 
 def test_relations_and_answers():
@@ -52,8 +52,8 @@ def test_relations_and_answers():
 
 def test_documents_with_and_without_labels():
     gold, predicted = [[], ["a"], ["a", "b"]], [["a"], ["a"], ["b"]]
-    assert apply("micro F1 of labels", "hoc", gold, predicted) == pytest.approx(200 / 3)  # 2 of 3 said, of 3 there
-    assert apply("micro F1 of labels, labelled documents", "hoc", gold, predicted) == 80  # 2 of 2 said
+    assert apply("micro F1 of labels", "hoc", gold, predicted) == pytest.approx(200 / 3)  # 2 right, 3 predicted, 3 gold
+    assert apply("micro F1 of labels, labelled documents", "hoc", gold, predicted) == 80  # 2 right, 2 predicted, 3 gold
     # means over documents: precision 0, 1, 1 and recall 0, 1, 1/2
     assert apply("example-based F1", "hoc", gold, predicted) == pytest.approx(100 * 2 * (2 / 3) * 0.5 / (2 / 3 + 0.5))
     assert apply("example-based F1, labelled documents", "hoc", gold, predicted) == pytest.approx(150 / 1.75)
@@ -77,8 +77,8 @@ def test_each_pair_begins_with_the_datasets_own_score():
                 continue
             make = answers.get(dataset.metric, lambda: rng.sample(["a", "b", "c"], 2))
             gold, predicted = ([make() for _ in range(40)] for _ in range(2))
-            own = dataset.score_labels(gold, predicted)[dataset.main_score]
-            assert DEFINITIONS[first](dataset, gold, predicted) == pytest.approx(own)
+            main_score = dataset.score_labels(gold, predicted)[dataset.main_score]
+            assert DEFINITIONS[first](dataset, gold, predicted) == pytest.approx(main_score)
 
 
 def test_sets_without_negatives_and_other_metrics_are_not_scored_twice():
@@ -90,12 +90,12 @@ def test_sets_without_negatives_and_other_metrics_are_not_scored_twice():
 
 
 def test_a_difference_is_over_the_seeds_that_have_both():
-    line = PAGE.subtract({1: 50.0, 2: 60.0, 3: 90.0, 4: math.nan}, {2: 61.0, 1: 53.0, 4: 1.0})
-    assert (line["n"], line["first_value"], line["second_value"], line["difference"]) == (2, 55.0, 57.0, 2.0)
-    assert (line["first_std"], line["second_std"], line["difference_std"]) == (7.07, 5.66, 1.41)
-    assert (line["first_by_seed"], line["second_by_seed"]) == ("50.00 60.00", "53.00 61.00")
-    line = PAGE.subtract({0: 80.0}, {0: 80.0})
-    assert line["difference"] == 0 and math.isnan(line["difference_std"])
+    row = PAGE.subtract({1: 50.0, 2: 60.0, 3: 90.0, 4: math.nan}, {2: 61.0, 1: 53.0, 4: 1.0})
+    assert (row["n"], row["first_value"], row["second_value"], row["difference"]) == (2, 55.0, 57.0, 2.0)
+    assert (row["first_std"], row["second_std"], row["difference_std"]) == (7.07, 5.66, 1.41)
+    assert (row["first_by_seed"], row["second_by_seed"]) == ("50.00 60.00", "53.00 61.00")
+    row = PAGE.subtract({0: 80.0}, {0: 80.0})
+    assert row["difference"] == 0 and math.isnan(row["difference_std"])
     assert PAGE.subtract({1: 1.0}, {2: 1.0}) == {"unit": "points", "n": 0, "note": "no seed has both values"}
 
 
@@ -106,7 +106,7 @@ def study(tmp_path, monkeypatch):
 
 
 def write_run(dataset: str, runs: dict[str, tuple[list, list]], fingerprint: str = "f") -> dict:
-    """A result with a run for each name (`seed`, or `seed.fold`), and its predictions."""
+    """Write a result with a run for each name (`seed` or `seed.fold`), and the run's predictions."""
     result = {"model": "m", "dataset": dataset, "protocol": "lee", "main score": "f1", "runs": []}
     for name, (gold, predicted) in runs.items():
         seed, _, fold = name.partition(".")
@@ -115,8 +115,8 @@ def write_run(dataset: str, runs: dict[str, tuple[list, list]], fingerprint: str
         table = pa.table({"predicted": predicted, "gold": gold})
         path = paths.predictions("smoke", "m", dataset, "lee", name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        stored = json.dumps(record | {"fingerprint": fingerprint})
-        pq.write_table(table.replace_schema_metadata({"record": stored}), path)
+        metadata = json.dumps(record | {"fingerprint": fingerprint})
+        pq.write_table(table.replace_schema_metadata({"record": metadata}), path)
     artefacts.write_json(paths.results("smoke", "m", dataset, "lee"), result)
     return result
 
@@ -126,18 +126,18 @@ def test_a_run_is_scored_by_seed_and_its_folds_are_averaged(study):
     write_run(
         "gad-biobert", {"1.1": (right, right), "1.2": (right, wrong), "2.1": (right, right), "2.2": (right, right)}
     )
-    (line,) = PAGE.compare_run(study, ("m", "gad-biobert", "lee"))
-    assert (line["first_by_seed"], line["second_by_seed"]) == ("50.00 100.00", "75.00 100.00")
-    assert (line["first_value"], line["second_value"], line["difference"], line["n"]) == (75, 87.5, 12.5, 2)
-    assert (line["set"], line["dataset"], line["protocol"], line["model"]) == ("GAD", "gad-biobert", "lee", "m")
-    assert line["differs"].startswith("metric: lee-5 and ozyurt-6")
+    (row,) = PAGE.compare_run(study, ("m", "gad-biobert", "lee"))
+    assert (row["first_by_seed"], row["second_by_seed"]) == ("50.00 100.00", "75.00 100.00")
+    assert (row["first_value"], row["second_value"], row["difference"], row["n"]) == (75, 87.5, 12.5, 2)
+    assert (row["set"], row["dataset"], row["protocol"], row["model"]) == ("GAD", "gad-biobert", "lee", "m")
+    assert row["differs"].startswith("metric: lee-5 and ozyurt-6")
 
 
 def test_what_cannot_be_scored_says_why(study):
     def explain():
-        lines = list(PAGE.compare_run(study, ("m", "ncbi-disease", "lee")))
-        assert [line["n"] for line in lines] == [0, 0]
-        return lines[0]["note"]
+        rows = list(PAGE.compare_run(study, ("m", "ncbi-disease", "lee")))
+        assert [row["n"] for row in rows] == [0, 0]
+        return rows[0]["note"]
 
     assert explain() == "the run failed or has not been made"
     write_run("ncbi-disease", {"1": ([["B"]], [["B"]])}, fingerprint="another")
@@ -149,11 +149,11 @@ def test_what_cannot_be_scored_says_why(study):
 def test_answers_to_questions_are_scored_from_the_record(study):
     result = {"model": "m", "dataset": "bioasq-4b-factoid", "protocol": "lee", "runs": []}
     for seed, scores in ((1, (20.0, 30.0)), (2, (30.0, 44.0))):
-        named = dict(zip(("mrr", "lenient accuracy"), scores, strict=True))
-        result["runs"].append({"seed": seed, "fold": 1, "fingerprint": "f", "scores": named})
+        metrics = dict(zip(("mrr", "lenient accuracy"), scores, strict=True))
+        result["runs"].append({"seed": seed, "fold": 1, "fingerprint": "f", "scores": metrics})
     artefacts.write_json(paths.results("smoke", "m", "bioasq-4b-factoid", "lee"), result)
-    (line,) = PAGE.compare_run(study, ("m", "bioasq-4b-factoid", "lee"))
-    assert (line["first_value"], line["second_value"], line["difference"]) == (25, 37, 12)
+    (row,) = PAGE.compare_run(study, ("m", "bioasq-4b-factoid", "lee"))
+    assert (row["first_value"], row["second_value"], row["difference"]) == (25, 37, 12)
 
 
 def test_runs_of_one_model_on_one_set_are_paired_in_the_order_of_the_protocols():
@@ -166,17 +166,17 @@ def test_runs_of_one_model_on_one_set_are_paired_in_the_order_of_the_protocols()
 
 
 def test_a_line_says_what_differs_between_two_runs(monkeypatch):
-    study, known = open_study("paper"), {}
-    monkeypatch.setattr(results, "read_result", lambda scale, *run: known.get(run))
+    study, by_run = open_study("paper"), {}
+    monkeypatch.setattr(results, "read_result", lambda scale, *run: by_run.get(run))
     runs = ("m", "hoc", "gu"), ("m", "hoc-blue", "wada")
     assert PAGE.compare_runs(study, *runs)["note"] == "the run failed or has not been made"
     for run, scores in zip(runs, ((80.0, 82.0), (85.0, 85.0)), strict=True):
-        made = [{"seed": seed, "scores": {"f1": value}} for seed, value in enumerate(scores, 1)]
-        known[run] = {"main score": "f1", "runs": made}
-    line = PAGE.compare_runs(study, *runs)
-    assert (line["set"], line["first"], line["second"]) == ("HoC", "hoc, gu", "hoc-blue, wada")
-    assert (line["first_value"], line["second_value"], line["difference"], line["difference_std"]) == (81, 85, 4, 1.41)
-    assert line["differs"].startswith(
+        seed_runs = [{"seed": seed, "scores": {"f1": value}} for seed, value in enumerate(scores, 1)]
+        by_run[run] = {"main score": "f1", "runs": seed_runs}
+    row = PAGE.compare_runs(study, *runs)
+    assert (row["set"], row["first"], row["second"]) == ("HoC", "hoc, gu", "hoc-blue, wada")
+    assert (row["first_value"], row["second_value"], row["difference"], row["difference_std"]) == (81, 85, 4, 1.41)
+    assert row["differs"].startswith(
         "data (Hallmarks of Cancer, BLURB's division | Hallmarks of Cancer, documents with a hallmark); "
         "metric (Multilabel micro F1 | Example-based F1); fine-tuning (epochs, batch size, "
     )
@@ -190,10 +190,10 @@ def test_printed_scores_beside_what_definitions_make(monkeypatch):
     rows = [("ncbi-disease", always, WORDS_AND_O, 0, 91.0), ("ncbi-disease", by_word, WORDS_AND_O, 50, 95.0),
             ("ncbi-disease", "m", WORDS, 80, 84.0), ("ncbi-disease", "m", WORDS_AND_O, 80, 96.0),
             ("ncbi-disease", "n", WORDS_AND_O, 84, 98.0), ("jnlpba", by_word, WORDS_AND_O, 40, 87.0)]  # fmt: skip
-    made = pd.DataFrame(rows, columns=["dataset", "model", "second", "first_value", "second_value"])
+    scores = pd.DataFrame(rows, columns=["dataset", "model", "second", "first_value", "second_value"])
     printed = pd.DataFrame({"row": "NCBI", "dataset": "ncbi-disease", "column": ["SOTA", "Base1"],
                             "value": [89.71, 95.89]})  # fmt: skip
-    placed = PAGE.place_printed(made.assign(kind="metric", first=ENTITIES), printed)
+    placed = PAGE.place_printed(scores.assign(kind="metric", first=ENTITIES), printed)
     assert placed.index.tolist() == [("NCBI", "ncbi-disease")]  # the other set is not printed
     row = placed.iloc[0]
     assert (row["SOTA"], row["Base1"], row[f"ours: {ENTITIES}"], row[f"ours: {WORDS}"]) == (89.71, 95.89, 82, 84)
@@ -202,9 +202,9 @@ def test_printed_scores_beside_what_definitions_make(monkeypatch):
 
 @each("scale", ["smoke", "laptop"])
 def test_the_page_asks_for_no_run_of_its_own(scale):
-    """Of what it reads, all is made for tables and panels anyway."""
+    """All that it reads is made for tables and panels anyway."""
     planned = plan.Plan(scale, [*params.keys("tables"), "33"])
     needed = page_jobs.PAGES["91_protocols"].reads(planned)["finetune"]
     assert {*needed} <= {*planned.jobs["finetune"]}
-    if scale == "smoke":  # where it does not depend on the data at hand
+    if scale == "smoke":  # at this scale it does not depend on the data at hand
         assert ("bioalbert-base1", "naseem", "tagging") in needed

@@ -1,4 +1,4 @@
-"""The design of the measurement: its page says what the scale says, and the power is that of the rule for claims."""
+"""Tests of the design of the measurement: its page matches the scale, and power follows the rule for claims."""
 
 from benchmarks import design
 from lib.study import pairs, paths, results
@@ -11,6 +11,6 @@ def test_the_page_says_what_the_scale_says():
 
 
 def test_power_grows_with_the_effect_and_falls_with_the_correction():
-    part = pairs.Pairs(names=("a", "b"))
-    none, some, all_of_them = (design.find_power(part, 9, 5, effect, 35, 40) for effect in (0.0, 5.0, 50.0))
-    assert none[0] < 0.1 < some[0] and some[1] < some[0] and all_of_them == [1.0, 1.0]
+    pair = pairs.Pairs(names=("a", "b"))
+    zero, medium, large = (design.find_power(pair, 9, 5, effect, 35, 40) for effect in (0.0, 5.0, 50.0))
+    assert zero[0] < 0.1 < medium[0] and medium[1] < medium[0] and large == [1.0, 1.0]

@@ -1,4 +1,4 @@
-"""Every file arrives whole and right or not at all, whatever a server does."""
+"""Tests of downloads: whatever the server does, a file arrives complete and correct or not at all."""
 
 import gzip
 import hashlib
@@ -22,7 +22,7 @@ MD5 = hashlib.md5(CONTENT).hexdigest()
 
 
 class Server(ThreadingHTTPServer):
-    """Serves CONTENT; the first part of an address says how it misbehaves. `requests`: the address of each."""
+    """A server of CONTENT that misbehaves as the first part of the path says. `requests`: the requested paths."""
 
     requests: list[str]
 
@@ -35,25 +35,25 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        seen = list(self.server.requests)
+        earlier_paths = list(self.server.requests)
         self.server.requests.append(self.path)
-        how = self.path.split("/")[1]
+        behaviour = self.path.split("/")[1]
         body, length = CONTENT, None
-        if how == "missing":
+        if behaviour == "missing":
             return self.send_error(404)
-        if how == "busy-once" and self.path not in seen:
+        if behaviour == "busy-once" and self.path not in earlier_paths:
             return self.send_error(503)
-        if how == "wrong":
+        if behaviour == "wrong":
             body = CONTENT.swapcase().replace(b"1", b"2")
-        if how == "listing":
+        if behaviour == "listing":
             page = "/".join(self.path.split("/")[2:])
             names = "".join(f'<a href="pubmed26n000{i}.xml.gz{e}">x</a>' for i in (1, 2) for e in ("", ".md5"))
             body = names.encode() if not page else f"MD5(x)= {MD5}\n".encode() if page.endswith("md5") else CONTENT
-        if how == "always-breaks" or (how == "breaks-once" and self.path not in seen):
+        if behaviour == "always-breaks" or (behaviour == "breaks-once" and self.path not in earlier_paths):
             body, length = body[: len(body) // 2], len(body)
-        if how == "too-long":
+        if behaviour == "too-long":
             length = len(body) + 100
-        if how == "too-short":
+        if behaviour == "too-short":
             length = len(body) - 100
         self.send_response(200)
         self.send_header("Content-Length", str(length or len(body)))
@@ -77,7 +77,10 @@ def server(monkeypatch):
 
 @pytest.fixture
 def study(server, tmp_path, monkeypatch):
-    """A manifest of the test's own and an empty data folder; each file comes from the server, as `file` says."""
+    """Return a function that writes a manifest whose files come from the server, each as its `file` says.
+
+    The function has the empty data `folder` and the `server` as attributes.
+    """
     monkeypatch.setattr(paths, "PARAMS", tmp_path)
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(downloads, "addresses", lambda source, file: [server.url(how) for how in file.file.split("+")])
@@ -99,15 +102,15 @@ def entry(path: str, how: str = "good", **changes) -> dict:
 
 
 def visible(folder) -> list[str]:
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and p.name[0] != ".")
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name[0] != ".")
 
 
 def test_a_file_is_fetched_once_however_many_ask_for_it(server, tmp_path):
-    words = (tmp_path / "new" / "file", [server.url("good")], SHA256, len(CONTENT))
+    arguments = (tmp_path / "new" / "file", [server.url("good")], SHA256, len(CONTENT))
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: fetching.bring(*words), range(8)))
-    assert "fetched" in found and fetching.bring(*words) == "there"
-    assert words[0].read_bytes() == CONTENT and len(server.requests) == 1
+        statuses = list(pool.map(lambda _: fetching.bring(*arguments), range(8)))
+    assert "fetched" in statuses and fetching.bring(*arguments) == "there"
+    assert arguments[0].read_bytes() == CONTENT and len(server.requests) == 1
     assert not list(tmp_path.rglob("*.tmp"))
 
 
@@ -142,7 +145,7 @@ def test_of_a_file_that_never_comes_whole_nothing_is_left(server, tmp_path):
 @each("how", ["too-long", "too-short"])
 @each("size", [len(CONTENT), None])
 def test_a_server_that_lies_about_the_length_is_left_or_found_out(server, tmp_path, how, size):
-    """What is whole in the end is right, where we do not know the length better too."""
+    """The file ends up correct, even if its true length is not known."""
     (tmp_path / "file").unlink(missing_ok=True)
     server.requests.clear()
     fetching.download([server.url(how), server.url("good")], tmp_path / "file", SHA256, size)
@@ -163,7 +166,7 @@ def test_gzip_is_stored_the_same_every_time_and_its_content_checked(server, tmp_
     assert fetching.bring(path, [server.url("good")], SHA256, len(CONTENT), True) == "fetched"
     stored = path.read_bytes()
     assert gzip.decompress(stored) == CONTENT
-    assert stored[3] == 0 and stored[4:8] == bytes(4)  # no name, no time
+    assert stored[3] == 0 and stored[4:8] == bytes(4)  # no file name and no time in the header
     for checksum in (SHA256, BLOB):
         assert fetching.bring(path, [], checksum, len(CONTENT), True) == "there"
     path.write_bytes(stored[: len(stored) // 2])
@@ -197,38 +200,38 @@ def test_the_command_goes_on_after_a_failure_and_counts(study, capsys):
 
 
 def test_without_a_network_each_host_is_asked_twice_and_one_line_says_so(study, monkeypatch, capsys):
-    closed = [f"http://127.0.0.1:{port}/file" for port in (1, 2)]  # nothing listens there
+    closed = [f"http://127.0.0.1:{port}/file" for port in (1, 2)]  # no server listens there
     monkeypatch.setattr(
         downloads, "addresses", lambda source, file: closed if "b" in file.path else [study.server.url("good")]
     )
-    asked, receive = [], fetching.receive
-    monkeypatch.setattr(fetching, "receive", lambda url, *rest: asked.append(url) or receive(url, *rest))
+    requested, receive = [], fetching.receive
+    monkeypatch.setattr(fetching, "receive", lambda url, *rest: requested.append(url) or receive(url, *rest))
     steps = {"by_hand": {"path": "two/secret", "licence": "on request", "steps": ["Ask."]}}
     study(one=source(entry("one/b1"), entry("one/b2")), two=source(entry("two/b3"), entry("two/a")) | steps)
     assert downloads.fetch_groups([]) == 1
     *_, by_hand, failed, counts = capsys.readouterr().out.splitlines()
-    why = "FAILED   no way to 127.0.0.1:1 (no connection), 127.0.0.1:2 (no connection): run again with a network"
-    assert by_hand.startswith("by hand  two") and failed.startswith(why)
+    expected = "FAILED   no way to 127.0.0.1:1 (no connection), 127.0.0.1:2 (no connection): run again with a network"
+    assert by_hand.startswith("by hand  two") and failed.startswith(expected)
     assert counts == "1 fetched, 3 failed, 1 to be got by hand"
-    assert asked == [closed[0], closed[0], closed[1], closed[1], study.server.url("good")]
+    assert requested == [closed[0], closed[0], closed[1], closed[1], study.server.url("good")]
     assert visible(study.folder) == ["two/a"]
 
 
 @each("lost", [[1], [2, 3]])
 def test_a_connection_that_fails_now_and_then_is_made_again(server, tmp_path, monkeypatch, lost):
-    """At first once, and more often with a host that has answered."""
-    asked, receive, hosts = [], fetching.receive, {}
+    """A first connection is retried once, and one to a host that has answered more often."""
+    requested, receive, hosts = [], fetching.receive, {}
 
     def lose(url, *rest):
-        asked.append(url)
-        if len(asked) in lost:
+        requested.append(url)
+        if len(requested) in lost:
             url = "http://127.0.0.1:1/file"
         return receive(url, *rest)
 
     monkeypatch.setattr(fetching, "receive", lose)
     for name in "ab":
         fetching.download([server.url("good")], tmp_path / f"{name}{lost}", SHA256, len(CONTENT), hosts=hosts)
-    assert len(asked) == 2 + len(lost) and not any(hosts.values())
+    assert len(requested) == 2 + len(lost) and not any(hosts.values())
 
 
 def test_another_file_under_the_name_is_kept(study, capsys):
@@ -250,9 +253,9 @@ def test_a_listed_source_is_fetched_only_when_asked_for(study, monkeypatch, caps
     assert "9 GB (2020); ./run_all.sh data everything fetches it" in output and "1 fetched, 1 only planned" in output
     groups = downloads.load_manifest()
     url = study.server.url("listing").removesuffix("file")
-    there = groups["everything"].plan.model_copy(update={"url": url})
-    listed = {"everything": groups["everything"].model_copy(update={"plan": there})}
-    monkeypatch.setattr(downloads, "load_manifest", lambda: listed)
+    local_plan = groups["everything"].plan.model_copy(update={"url": url})
+    local_groups = {"everything": groups["everything"].model_copy(update={"plan": local_plan})}
+    monkeypatch.setattr(downloads, "load_manifest", lambda: local_groups)
     for first, last in ((1, "1 fetched"), (None, "1 there, 1 fetched"), (None, "2 there"), (1, "1 there")):
         assert downloads.fetch_groups(["everything"], first) == 0
         assert capsys.readouterr().out.splitlines()[-1] == last
@@ -282,9 +285,11 @@ def test_only_https_and_one_entry_a_path(study):
 
 def all_files() -> list[tuple[str, str, int | None, bool]]:
     groups = downloads.load_manifest().values()
-    files = [f for group in groups for source in group.sources for f in source.files]
-    made = [m for group in groups for m in group.made]
-    return [(f.path, f.checksum, f.bytes, f.gzip) for f in files] + [(m.path, m.checksum, m.bytes, True) for m in made]
+    files = [file for group in groups for source in group.sources for file in source.files]
+    copies = [copy for group in groups for copy in group.made]
+    return [(file.path, file.checksum, file.bytes, file.gzip) for file in files] + [
+        (copy.path, copy.checksum, copy.bytes, True) for copy in copies
+    ]
 
 
 def test_the_manifest_says_everything_about_every_file():
@@ -299,12 +304,12 @@ def test_the_manifest_says_everything_about_every_file():
 
 
 def test_every_source_of_the_corpora_can_be_had():
-    """No source reads a folder that the manifest does not know."""
+    """The manifest knows every folder that a source reads."""
     groups = downloads.load_manifest().values()
-    known = {path.rsplit("/", 1)[0] for group in groups for path in group.paths()}
-    known |= {group.plan.path for group in groups if group.plan}
+    folders = {path.rsplit("/", 1)[0] for group in groups for path in group.paths()}
+    folders |= {group.plan.path for group in groups if group.plan}
     for key in params.keys("sources"):
-        assert params.load("sources", key).files.rsplit("/", 1)[0] in known, key
+        assert params.load("sources", key).files.rsplit("/", 1)[0] in folders, key
 
 
 def test_the_real_data_are_those_of_the_manifest(real_data):
@@ -315,8 +320,8 @@ def test_the_real_data_are_those_of_the_manifest(real_data):
             if not compressed and size:
                 assert (real_data / path).stat().st_size == size, path
     sources = [params.load("sources", key) for key in params.keys("sources")]
-    known = {f"{source.files.rsplit('/', 1)[0]}/{name}" for source in sources for name in source.leave_out}
-    known |= {path for path, *_ in entries}
+    known_paths = {f"{source.files.rsplit('/', 1)[0]}/{name}" for source in sources for name in source.leave_out}
+    known_paths |= {path for path, *_ in entries}
     for folder in ("corpora", "vocab"):
         for path in visible(real_data / folder):
-            assert path == "README.md" or f"{folder}/{path}" in known or path.startswith("mimic/"), path
+            assert path == "README.md" or f"{folder}/{path}" in known_paths or path.startswith("mimic/"), path

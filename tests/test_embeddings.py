@@ -1,4 +1,4 @@
-"""Vectors of pieces: who stands by whom, the same each time, and fit to start a model's embeddings with."""
+"""Tests of token vectors: similar for tokens that occur together, reproducible, and scaled as initial embeddings."""
 
 import os
 import subprocess
@@ -16,18 +16,18 @@ from lib.pretraining.tokens import Tokens
 from lib.study import paths
 
 SEPARATOR = 3
-ALL = 10**9  # pieces
+ALL = 10**9  # tokens
 DOCUMENTS = st.lists(st.lists(st.integers(0, 19), min_size=1, max_size=12), min_size=1, max_size=20)
 
 
 def pack(documents: list[list[int]]) -> Tokens:
-    """Piece ids and starts, as a corpus keeps them."""
+    """Return token ids and document starts, as a corpus stores them."""
     starts = np.cumsum([0, *map(len, documents)]).astype(np.int64)
     return Tokens(np.array([piece for document in documents for piece in document], np.uint16), starts, "made-up text")
 
 
 def write_text(seed: int = 0, documents: int = 300, first: int = 10) -> Tokens:
-    """Documents of one of two kinds: pieces 10 to 19 stand together, and so do 20 to 29; or from another first on."""
+    """Generate documents of two kinds: with tokens 10 to 19 or with tokens 20 to 29; `first` moves both ranges."""
     rng = np.random.default_rng(seed)
     kinds = rng.integers(0, 2, documents)
     return pack([[*rng.integers(first, first + 10, 40) + 10 * kind, SEPARATOR] for kind in kinds])
@@ -57,14 +57,14 @@ def test_a_limit_takes_whole_documents_evenly_spread(texts, limit):
     lengths = list(map(len, texts))
     share = min(1, limit / sum(lengths))
     assert len(set(taken)) == len(taken)
-    for end in range(1, len(texts) + 1):  # up to any place, the share that is wanted, give or take a document
-        read = sum(lengths[number] for number in taken if number < end)
-        assert abs(read - share * sum(lengths[:end])) <= max(lengths) + 1e-9
+    for end in range(1, len(texts) + 1):  # the requested share up to any document, give or take one document
+        tokens_read = sum(lengths[number] for number in taken if number < end)
+        assert abs(tokens_read - share * sum(lengths[:end])) <= max(lengths) + 1e-9
 
 
 def test_a_limit_reads_from_every_corpus():
-    one, other = write_text(0), write_text(1, first=110)
-    share = np.mean([document[0] >= 100 for document in read_all(one, other, limit=len(one.ids) // 2)])
+    first, second = write_text(0), write_text(1, first=110)
+    share = np.mean([document[0] >= 100 for document in read_all(first, second, limit=len(first.ids) // 2)])
     assert 0.45 < share < 0.55
 
 
@@ -87,9 +87,9 @@ def test_pieces_that_stand_together_get_like_vectors():
 def test_vectors_are_centred_with_the_standard_deviation_of_berts_initial_weights():
     table = train()
     assert table.shape == (32, 16) and table.dtype == np.float32
-    found = table[[SEPARATOR, *range(10, 30)]]
-    assert np.abs(found.mean(axis=0)).max() < 1e-6
-    assert found.std() == pytest.approx(0.02, rel=1e-5)
+    vectors = table[[SEPARATOR, *range(10, 30)]]
+    assert np.abs(vectors.mean(axis=0)).max() < 1e-6
+    assert vectors.std() == pytest.approx(0.02, rel=1e-5)
 
 
 def test_pieces_that_do_not_occur_are_drawn_at_random():
@@ -100,8 +100,8 @@ def test_pieces_that_do_not_occur_are_drawn_at_random():
 
 
 def test_vectors_do_not_depend_on_which_pieces_of_the_vocabulary_occur():
-    table, moved = (train(write_text(first=first), 40) for first in (10, 15))
-    np.testing.assert_array_equal(table[10:30], moved[15:35])
+    table, shifted = (train(write_text(first=first), 40) for first in (10, 15))
+    np.testing.assert_array_equal(table[10:30], shifted[15:35])
 
 
 def test_the_same_text_and_seed_give_the_same_bytes_in_another_process():
@@ -109,14 +109,14 @@ def test_the_same_text_and_seed_give_the_same_bytes_in_another_process():
         "import sys; sys.path.insert(0, 'tests'); import test_embeddings as t; "
         "sys.stdout.buffer.write(t.train().tobytes())"
     )
-    ran = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program],
         cwd=paths.ROOT,
         env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         check=True,
     )
-    assert ran.stdout == train().tobytes()
+    assert result.stdout == train().tobytes()
 
 
 def test_another_seed_gives_other_vectors():
@@ -146,16 +146,16 @@ def test_a_piece_beyond_the_vocabulary_is_refused(make):
 @given(st.lists(st.integers(0, 7), max_size=40), st.lists(st.integers(0, 7), max_size=40))
 def test_log_counts_are_log_shares_with_one_added(first, second):
     bias = embeddings.log_counts([pack([first]), pack([second])], 8)
-    wanted = [((first + second).count(piece) + 1) / (len(first + second) + 8) for piece in range(8)]
-    np.testing.assert_allclose(np.exp(bias), wanted, rtol=1e-5)
+    expected = [((first + second).count(piece) + 1) / (len(first + second) + 8) for piece in range(8)]
+    np.testing.assert_allclose(np.exp(bias), expected, rtol=1e-5)
     assert bias.dtype == np.float32 and np.exp(bias).sum() == pytest.approx(1, rel=1e-5)
 
 
 def test_log_counts_see_the_whole_of_a_long_text(monkeypatch):
     monkeypatch.setattr(embeddings, "SLICE", 7)
     text = write_text()
-    wanted = (np.bincount(text.ids, minlength=32) + 1) / (len(text.ids) + 32)
-    np.testing.assert_allclose(np.exp(embeddings.log_counts([text], 32)), wanted, rtol=1e-5)
+    expected = (np.bincount(text.ids, minlength=32) + 1) / (len(text.ids) + 32)
+    np.testing.assert_allclose(np.exp(embeddings.log_counts([text], 32)), expected, rtol=1e-5)
 
 
 def test_waves_are_near_for_near_places_and_of_the_size_of_other_weights():
@@ -164,7 +164,9 @@ def test_waves_are_near_for_near_places_and_of_the_size_of_other_weights():
     assert abs(waves.std() - 0.04) < 1e-6 and np.allclose(waves.mean(axis=0), 0, atol=1e-8)
     distances = np.linalg.norm(waves[20] - waves, axis=1)
     assert list(np.argsort(distances)[:3]) in ([20, 19, 21], [20, 21, 19])
-    # Centred and scaled, the difference between two places is that of the paper's formula but for one factor.
-    place = [f(7 / 10_000 ** (2 * i / 16)) - f(3 / 10_000 ** (2 * i / 16)) for i in range(8) for f in (np.sin, np.cos)]
-    factors = (waves[7] - waves[3]) / place
+    # Centring and scaling leave the difference between two positions that of the paper's formula up to a factor.
+    difference = [
+        f(7 / 10_000 ** (2 * i / 16)) - f(3 / 10_000 ** (2 * i / 16)) for i in range(8) for f in (np.sin, np.cos)
+    ]
+    factors = (waves[7] - waves[3]) / difference
     assert np.allclose(factors, factors[0], rtol=1e-4) and factors[0] > 0

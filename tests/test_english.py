@@ -1,4 +1,4 @@
-"""The prose of notebooks, README and docs: constructions that a native reader stumbles over do not come back."""
+"""The prose of notebooks, README and docs: constructions that native readers stumbled over stay out."""
 
 import re
 
@@ -22,4 +22,4 @@ def test_prose_is_plain():
     for path in (paths.ROOT / "README.md", *paths.ROOT.glob("docs/*.md")):
         texts[path.name] = CODE.sub("", path.read_text(encoding="utf-8"))
     assert len(texts) > 50
-    assert [(name, found[0]) for name, text in texts.items() for found in PROSE.finditer(text)] == []
+    assert [(name, match[0]) for name, text in texts.items() for match in PROSE.finditer(text)] == []

@@ -1,4 +1,4 @@
-"""One set of pins for everybody, and a start that says what is missing."""
+"""Tests of the environment: one set of pinned versions for everybody, and a start that says what is missing."""
 
 import os
 import re
@@ -45,9 +45,9 @@ def start(folder, **environment):
 
 
 def test_without_a_python_that_fits_one_line_says_so(tmp_path):
-    ran = start(tmp_path, PYTHON="python0.0")
-    assert ran.returncode == 1
-    assert ran.stderr.splitlines() == [
+    process = start(tmp_path, PYTHON="python0.0")
+    assert process.returncode == 1
+    assert process.stderr.splitlines() == [
         "error: no Python 3.11 to 3.13 found (tried python0.0): install one, or set PYTHON"
     ]
 
@@ -56,19 +56,19 @@ def test_without_the_venv_module_one_line_says_what_to_install(tmp_path):
     fake = tmp_path / "python-without-venv"
     fake.write_text('#!/bin/sh\ncase "$*" in *venv*) exit 1;; esac\nexit 0\n')
     fake.chmod(0o755)
-    ran = start(tmp_path, PYTHON=str(fake))
-    assert ran.returncode == 1
-    (line,) = ran.stderr.splitlines()
+    process = start(tmp_path, PYTHON=str(fake))
+    assert process.returncode == 1
+    (line,) = process.stderr.splitlines()
     assert "has no venv module: install it" in line and "apt install python3-venv" in line
 
 
 def test_an_environment_of_conda_is_never_emptied(tmp_path):
-    mine = tmp_path / "conda" / "mine"
-    mine.parent.mkdir()
-    mine.touch()
-    ran = start(tmp_path, CONDA_DEFAULT_ENV="biomedical-language-models", CONDA_PREFIX=str(mine.parent))
-    assert ran.returncode == 1 and mine.exists()
-    (line,) = ran.stderr.splitlines()
+    file = tmp_path / "conda" / "mine"
+    file.parent.mkdir()
+    file.touch()
+    process = start(tmp_path, CONDA_DEFAULT_ENV="biomedical-language-models", CONDA_PREFIX=str(file.parent))
+    assert process.returncode == 1 and file.exists()
+    (line,) = process.stderr.splitlines()
     assert line.endswith("with pip: conda env update -f environment.yml")
 
 
@@ -88,7 +88,7 @@ def test_the_tree_lists_every_notebook_and_module_and_names_what_is_there():
 
 
 def test_uv_is_told_of_all_that_pip_is_configured_with():
-    listed = """:env:.extra-index-url='https://c/simple'
+    settings = """:env:.extra-index-url='https://c/simple'
 :env:.no-index='0'
 :env:.default-timeout='180'
 global.cert='/etc/a.crt'
@@ -97,7 +97,7 @@ global.index-url='https://own/simple'
 install.find-links='\\n/opt/wheels\\n/opt/more'
 install.trusted-host="own"
 """
-    options, variables = installing.translate(installing.parse_pip_settings(listed))
+    options, variables = installing.translate(installing.parse_pip_settings(settings))
     assert options == ["--default-index", "https://own/simple", "--index", "https://c/simple", "--find-links",
                        "/opt/wheels", "--find-links", "/opt/more", "--allow-insecure-host", "own",
                        "--index-strategy", "unsafe-best-match"]  # fmt: skip
@@ -110,12 +110,12 @@ install.trusted-host="own"
     ("fails", "by"), [("none", "uv"), ("uv==", "pip"), ("-P -m uv", "pip"), ("-P -m pip", "nothing")]
 )
 def test_pip_installs_where_uv_cannot_and_speaks_only_where_it_fails(monkeypatch, capsys, fails, by):
-    called = []
+    calls = []
 
     def call(command, variables=None):
-        called.append(" ".join(command[1:]))
+        calls.append(" ".join(command[1:]))
         pin = Path(command[-1]).read_text() if command[-1].endswith(".txt") else ""
-        if called[-1].startswith(fails) or pin.startswith(fails):
+        if calls[-1].startswith(fails) or pin.startswith(fails):
             raise installing.Failed("what the installer says")
         return ""
 
@@ -123,13 +123,13 @@ def test_pip_installs_where_uv_cannot_and_speaks_only_where_it_fails(monkeypatch
     assert installing.install("2.13.0") == (by == "nothing")
     output, errors = capsys.readouterr()
     assert ("what the installer says" in errors) == (by == "nothing")
-    whole = [command for command in called if command.endswith("requirements.lock")]
-    assert all("--require-hashes" in command for command in whole)
-    assert by == "nothing" or (f"-m {by} " in whole[-1] and len(output.splitlines()) == 2)
+    lock_calls = [command for command in calls if command.endswith("requirements.lock")]
+    assert all("--require-hashes" in command for command in lock_calls)
+    assert by == "nothing" or (f"-m {by} " in lock_calls[-1] and len(output.splitlines()) == 2)
     assert ("uv could not do it (what the installer says)" in output) == (by != "uv")
 
 
 def test_what_is_locked_is_locked_for_every_platform():
-    assert "python-crfsuite==0.9.12 \\\n" in LOCK  # no marker
+    assert "python-crfsuite==0.9.12 \\\n" in LOCK  # no platform marker
     for name, files in {"python-crfsuite": 43, "uv": 19}.items():
         assert installing.find_pin(name).count("--hash") == files

@@ -1,4 +1,4 @@
-"""What page 02 asks of an encoder and keeps of it, on small ones with random weights."""
+"""Tests of page 02: what it shows of an encoder and the tagger it saves, with small random encoders."""
 
 import io
 import json
@@ -49,16 +49,16 @@ def make_encoder(tmp_path):
 
 def test_all_tokens_of_a_word_are_hidden_and_the_first_is_guessed(make_encoder):
     encoder = make_encoder(BertForPreTraining(BertConfig(**SIZE)))
-    ids, place = PAGE.hide(WORDS, 3, encoder.tokenizer)
-    assert ([TOKENS[token] for token in ids], place) == (
+    ids, position = PAGE.hide(WORDS, 3, encoder.tokenizer)
+    assert ([TOKENS[token] for token in ids], position) == (
         ["[CLS]", "the", "knee", "is", "[MASK]", "[MASK]", ".", "[SEP]"], 4,
     )  # fmt: skip
     head = PAGE.load_head(encoder)
-    chances = head(input_ids=torch.tensor([ids])).logits[0, place].softmax(-1)
-    said = PAGE.guess(head, encoder.tokenizer, WORDS, 3, most=2)
-    assert (said["word"], said["tokens"]) == ("painful", 2) and said["right"] == pytest.approx(chances[5].item())
-    first, chance = said["likeliest"].split(", ")[0].split()
-    assert first == TOKENS[chances.argmax()] and float(chance) == pytest.approx(chances.max().item(), abs=0.005)
+    chances = head(input_ids=torch.tensor([ids])).logits[0, position].softmax(-1)
+    row = PAGE.guess(head, encoder.tokenizer, WORDS, 3, most=2)
+    assert (row["word"], row["tokens"]) == ("painful", 2) and row["right"] == pytest.approx(chances[5].item())
+    best, chance = row["likeliest"].split(", ")[0].split()
+    assert best == TOKENS[chances.argmax()] and float(chance) == pytest.approx(chances.max().item(), abs=0.005)
 
 
 @each(
@@ -76,11 +76,11 @@ def test_an_encoder_that_was_saved_without_its_head_says_nothing(make_encoder, m
 def test_a_word_is_the_mean_of_the_states_of_its_tokens(make_encoder):
     encoder = make_encoder(BertModel(BertConfig(**SIZE)))
     body = encoder.body(0.0).eval()
-    one, other = PAGE.embed(body, encoder.tokenizer, ["knee", "painful"])
+    knee, painful = PAGE.embed(body, encoder.tokenizer, ["knee", "painful"])
     with torch.inference_mode():
         states = body(input_ids=torch.tensor([[2, 5, 6, 3]])).last_hidden_state[0]
     mean = (states[1] + states[2]) / 2
-    assert torch.allclose(other, mean / mean.norm(), atol=1e-6) and one.norm().item() == pytest.approx(1)
+    assert torch.allclose(painful, mean / mean.norm(), atol=1e-6) and knee.norm().item() == pytest.approx(1)
 
 
 def test_a_text_is_cut_into_words_that_the_encoder_can_read_at_once(make_encoder):
@@ -109,11 +109,11 @@ def mark(name: str, said: str) -> str:
     ],
 )  # fmt: skip
 def test_entities_are_highlighted(text, entities, marked, plain):
-    found = PAGE.highlight(text, entities)
-    bare = re.sub(' style="[^"]*"', "", found["text/html"])
-    assert (bare, found["text/plain"]) == (f"<div>{marked}</div>", plain)
-    colours = re.findall("(background|color): #", found["text/html"])
-    assert colours == ["background", "color"] * len(entities)  # both, so that no theme hides the word
+    output = PAGE.highlight(text, entities)
+    without_styles = re.sub(' style="[^"]*"', "", output["text/html"])
+    assert (without_styles, output["text/plain"]) == (f"<div>{marked}</div>", plain)
+    colours = re.findall("(background|color): #", output["text/html"])
+    assert colours == ["background", "color"] * len(entities)  # both are set, so that no theme hides the word
 
 
 def test_a_word_has_the_type_of_its_entity():
@@ -123,7 +123,7 @@ def test_a_word_has_the_type_of_its_entity():
 
 @pytest.fixture
 def study(tmp_path, monkeypatch):
-    """Smoke in a folder of its own, with a fine-tuning of a few steps."""
+    """Return the smoke study with its own output folder and a few fine-tuning steps."""
     settings = FinetuningSettings(**SETTINGS | {"learning_rate": [2.0e-3, 1.0e-3]})
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", *parts))
     monkeypatch.setattr(paths, "data", lambda scale: paths.MADE_UP)
@@ -141,29 +141,29 @@ def test_the_tagger_is_trained_once_for_an_encoder_and_kept(study, make_encoder,
     card = (folder / "README.md").read_text()
     assert f"| chosen | {exploring.CHOSEN} |" in card and "the only run" in card and "learning rate 0.002" in card
 
-    piped = io.BytesIO(b"The painful knee.\n")
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=piped, isatty=lambda: False))
+    standard_input = io.BytesIO(b"The painful knee.\n")
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=standard_input, isatty=lambda: False))
     assert cli.main(["tag", "--model", str(folder)]) == 0
     assert json.loads(capsys.readouterr().out)["text"] == "The painful knee."
 
-    longer = FinetuningSettings(**SETTINGS | {"steps": 4})
-    monkeypatch.setattr(Study, "protocol", lambda *_: longer)
+    longer_settings = FinetuningSettings(**SETTINGS | {"steps": 4})
+    monkeypatch.setattr(Study, "protocol", lambda *_: longer_settings)
     assert exploring.keep_tagger(study, source) == (folder, True)
     assert (folder / "model.safetensors").read_bytes() != weights
 
 
 def test_the_tagger_that_ships_was_made_of_the_encoder_that_ships(study):
     folder, trained = exploring.keep_tagger(study, exploring.SHIPPED)
-    made_of = artefacts.read_record(folder)["of"]["encoder"]
-    assert not trained and made_of == study.encoder(exploring.SHIPPED).fingerprint
+    encoder_fingerprint = artefacts.read_record(folder)["of"]["encoder"]
+    assert not trained and encoder_fingerprint == study.encoder(exploring.SHIPPED).fingerprint
 
 
 def test_a_tagger_of_other_weights_is_trained_anew(study, monkeypatch):
-    found = SimpleNamespace(key="x", title="x", fingerprint="new", load=None)
+    encoder = SimpleNamespace(key="x", title="x", fingerprint="new", load=None)
     folder = paths.explored("smoke", "x") / "tagger"
     folder.mkdir(parents=True)
     (folder / "record.json").write_text(json.dumps({"identity": "old", "complete": True, "of": {"encoder": "old"}}))
-    monkeypatch.setattr(Study, "encoder", lambda *_: found)
-    run = []
-    monkeypatch.setattr("lib.finetuning.finetuning.Finetuning.run", lambda *given: run.append(folder.exists()))
-    assert exploring.keep_tagger(study, "x") == (folder, True) and run == [False]
+    monkeypatch.setattr(Study, "encoder", lambda *_: encoder)
+    existed = []
+    monkeypatch.setattr("lib.finetuning.finetuning.Finetuning.run", lambda *given: existed.append(folder.exists()))
+    assert exploring.keep_tagger(study, "x") == (folder, True) and existed == [False]

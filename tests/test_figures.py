@@ -1,4 +1,4 @@
-"""Figures as the report has them: SVG whose points say what they are."""
+"""Figures of the report: SVG whose points have texts that say what they show."""
 
 from xml.etree import ElementTree
 
@@ -24,20 +24,20 @@ def draw(names):
 def test_points_have_their_texts_in_order_and_missing_ones_none():
     root = ElementTree.fromstring(draw(["a & b", "missing", "c"]))
     assert root.tag == f"{{{figures.SVG}}}svg"
-    assert [one.text for one in root.iter(f"{{{figures.SVG}}}title")] == ["a & b", "c"]
+    assert [title.text for title in root.iter(f"{{{figures.SVG}}}title")] == ["a & b", "c"]
 
 
 def test_points_and_bars_without_texts_show_their_series_tick_and_value():
     figure, ((left, right),) = figures.new_figure(5, 3, columns=2)
     left.barh(["corpora", "models"], [1, 2.5], label="planned")
     left.errorbar([1, 2], [0, 1], xerr=[0.1, 0.2], fmt="o", label="taken")
-    left.axvspan(1, 2)  # which is no bar of a series
+    left.axvspan(1, 2)  # not a bar of a series
     left.set(xlabel="hours")
     right.plot([1, np.nan, 16323.4], [2, 3, 40], marker="o")
     right.set(xscale="log", xlabel="MB", ylabel="seconds")
     pyplot.close(figure)
     root = ElementTree.fromstring(figures.draw_svg(figure))
-    assert sorted(one.text for one in root.iter(f"{{{figures.SVG}}}title")) == [
+    assert sorted(title.text for title in root.iter(f"{{{figures.SVG}}}title")) == [
         "MB 1, seconds 2", "MB 16,320, seconds 40", "planned, corpora, hours 1", "planned, models, hours 2.5",
         "taken, corpora, hours 1", "taken, models, hours 2",
     ]  # fmt: skip

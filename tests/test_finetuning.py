@@ -1,4 +1,4 @@
-"""Every family through the whole path: a few examples learnt by heart, labels dealt anew, one record a run."""
+"""Tests of fine-tuning for every family, end to end: ten examples learnt by heart, shuffled labels, records of runs."""
 
 import json
 import math
@@ -28,7 +28,7 @@ from lib.training import training
 from lib.vocabularies.learning import train_wordpiece
 
 BODY = Body(layers=2, hidden=64, heads=2, intermediate=128, embedding=32)
-FAMILIES = {  # of each a set in its real format; what ten examples of it are learnt to
+FAMILIES = {  # a dataset of each, in its real format -> the score reached by training on ten examples
     "ncbi-disease": 100, "ebm-pico": 100, "ddi": 100, "gad-biobert": 100, "biosses": 100, "mednli": 100, "hoc": 100,
     "jmed-smdis": 100, "pubmedqa": 100, "bioasq-8b-yesno": 100, "bioasq-7b-factoid": 100, "bioasq-reranker": 1,
 }  # fmt: skip
@@ -38,19 +38,19 @@ SETTINGS = {"epochs": [60], "batch_size": [4], "learning_rate": [2.0e-3], "dropo
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """Made-up data in real formats, and a small encoder with random weights that has their words."""
+    """Return a folder with a small random encoder and a vocabulary learnt from the made-up data of FAMILIES."""
     top = tmp_path_factory.mktemp("outputs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "output", top.joinpath)
         params.load.cache_clear()
-        words = [
+        texts = [
             cleaning.segment_japanese(text) if dataset.language == "ja" else text
             for dataset in map(open_study("smoke").dataset, FAMILIES)
             for split in dataset.splits
-            for one in dataset.load(split)
-            for text in one.inputs
+            for instance in dataset.load(split)
+            for text in instance.inputs
         ]
-        train_wordpiece(lambda: words, 1500, cased=False).save_model(str(top))
+        train_wordpiece(lambda: texts, 1500, cased=False).save_model(str(top))
         tokenizer = BertTokenizer(vocab=str(top / "vocab.txt"), strip_accents=False)
         torch.manual_seed(0)
         models.build_model("bert", BODY, len(tokenizer), 96, 0.0).save_pretrained(top / "tiny")
@@ -60,14 +60,14 @@ def home(tmp_path_factory):
 
 @pytest.fixture
 def encoder(home, monkeypatch, tmp_path):
-    """The encoder, with outputs of the test's own."""
+    """Open the small encoder, with an output folder of the test's own."""
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
     params.load.cache_clear()
     return open_study("smoke").encoder(str(home / "tiny"))
 
 
 def set_up(monkeypatch, key: str, instances: dict | None = None, seeds=(1,), **changes) -> None:
-    """Let a dataset be fine-tuned on with the settings of these tests, and hold other instances if there are any."""
+    """Patch fine-tuning to use the settings of these tests and, if given, `instances` (split -> instances)."""
     settings = open_study("smoke").protocol("gu", key).model_copy(update=SETTINGS | changes)
     monkeypatch.setattr(Study, "protocol", lambda *_: settings)
     scale = params.load("scales", "smoke").model_copy(update={"seeds": list(seeds)})
@@ -78,7 +78,7 @@ def set_up(monkeypatch, key: str, instances: dict | None = None, seeds=(1,), **c
 
 
 def take(key: str, n: int) -> list:
-    """Training instances of a set: each label in turn, and questions that can be answered."""
+    """Return the first `n` training instances of a dataset; of questions, those with an answer span."""
     instances = open_study("smoke").dataset(key).load("train")
     if isinstance(instances[0], Question):
         return [question for question in instances if question.spans][:n]
@@ -87,14 +87,14 @@ def take(key: str, n: int) -> list:
 
 @pytest.mark.parametrize("key", FAMILIES)
 def test_ten_examples_are_learnt_by_heart(encoder, monkeypatch, key):
-    ten = take(key, 10)
-    steps = 800 if key == "hoc" else 200  # of ten labels at once
-    set_up(monkeypatch, key, dict.fromkeys(("train", "test"), ten), min_steps=steps)
+    examples = take(key, 10)
+    steps = 800 if key == "hoc" else 200  # because it has ten labels at once
+    set_up(monkeypatch, key, dict.fromkeys(("train", "test"), examples), min_steps=steps)
     result = open_study("smoke").finetune(encoder.source, key, "gu")
     (run,) = result["runs"]
     assert run["scores"][result["main score"]] == pytest.approx(FAMILIES[key], abs=0.5), run["scores"]
     assert run["collapsed"] == "" and run["instances"] == {"train": 10, "test": 10}
-    assert (3 <= len(run["jackknife"]) <= 10) == (key not in ("ebm-pico", "ddi", "bioasq-reranker"))  # of two documents
+    assert (3 <= len(run["jackknife"]) <= 10) == (key not in ("ebm-pico", "ddi", "bioasq-reranker"))  # two documents
     work = open_study("smoke").finetuning(encoder.source, key, "gu")
     assert ("f1_seen" in run) == (work.dataset.metric == "entity-f1") and run.get("f1_seen", 100) > 99.5
     assert work.dataset.score(*work.read_predictions(run)) == run["scores"]
@@ -114,20 +114,20 @@ def test_ten_examples_are_learnt_by_heart(encoder, monkeypatch, key):
     ids=str,
 )  # fmt: skip
 def test_every_choice_of_tagging_and_of_relations_learns(encoder, monkeypatch, key, choice):
-    ten = take(key, 10)
-    set_up(monkeypatch, key, dict.fromkeys(("train", "test"), ten), **choice)
+    examples = take(key, 10)
+    set_up(monkeypatch, key, dict.fromkeys(("train", "test"), examples), **choice)
     (run,) = open_study("smoke").finetune(encoder.source, key, "gu")["runs"]
     assert run["settings"].items() >= choice.items()
     assert run["scores"]["f1"] == pytest.approx(100, abs=0.5)
 
 
 def deal(instances: list, rng: random.Random) -> list:
-    """The same instances, their labels dealt anew, so that nothing can be learnt."""
+    """Return the instances with shuffled labels (for tags, within each sentence), so that nothing can be learnt."""
     if isinstance(instances[0], Sentence):
-        return [replace(one, tags=rng.sample(one.tags, len(one.tags))) for one in instances]
+        return [replace(instance, tags=rng.sample(instance.tags, len(instance.tags))) for instance in instances]
     field = "label" if hasattr(instances[0], "label") else "labels"
-    labels = rng.sample([getattr(one, field) for one in instances], len(instances))
-    return [replace(one, **{field: label}) for one, label in zip(instances, labels, strict=True)]
+    labels = rng.sample([getattr(instance, field) for instance in instances], len(instances))
+    return [replace(instance, **{field: label}) for instance, label in zip(instances, labels, strict=True)]
 
 
 @pytest.mark.parametrize(("key", "chance"), [("ncbi-disease", 20), ("ddi", 60), ("pubmedqa", 55), ("hoc", 35)])
@@ -168,11 +168,11 @@ def test_all_splits_are_checked_first_and_the_test_set_is_used_after_the_choice(
 
 
 def make_relations(tmp_path, negatives: str) -> Dataset:
-    """A set of pairs, of which those with a number in `negatives` are negative; the same in each split."""
+    """Return a dataset of ten drug pairs, the same in each split; pairs whose number is in `negatives` are negative."""
     rows = [f"x{n}\tThe drug @DRUG$ raised the effect of @DRUG$ in case {n}.\t" for n in range(10)]
-    kinds = ["DDI-false" if str(n) in negatives else "DDI-effect" for n in range(10)]
+    labels = ["DDI-false" if str(n) in negatives else "DDI-effect" for n in range(10)]
     for split in TRAIN_TEST:
-        lines = [row + kind for row, kind in zip(rows, kinds, strict=True)]
+        lines = [row + label for row, label in zip(rows, labels, strict=True)]
         (tmp_path / f"{split}.tsv").write_text("\n".join(lines) + "\n")
     return Dataset("pairs", "Pairs", "relations", "effects", "relation-micro-f1", tabular.read_ddi_table,
                    by_split(".", splits=TRAIN_TEST), negative="DDI-false").at(tmp_path)  # fmt: skip
@@ -184,8 +184,8 @@ QUICK = FinetuningSettings(epochs=[1], batch_size=[4], learning_rate=[2e-3], war
 
 def test_parts_without_a_negative_instance_are_scored(home, tmp_path):
     pairs, encoder = make_relations(tmp_path, negatives="4"), loading.load_encoder(home / "tiny")
-    twice = QUICK.model_copy(update={"epochs": [1, 2]})  # chosen between on one instance that is held out
-    (run,) = finetuning.finetune(encoder, pairs, twice, [1], tmp_path / "runs")["runs"]
+    settings = QUICK.model_copy(update={"epochs": [1, 2]})  # the choice is made on one held-out instance
+    (run,) = finetuning.finetune(encoder, pairs, settings, [1], tmp_path / "runs")["runs"]
     assert len(run["jackknife"]) == 10 and run["scores"]["recall"] == 100
     test = pairs.load("test")
     assert pairs.score(test[:4], ["DDI-effect"] * 4)["f1"] == 100
@@ -204,20 +204,20 @@ def test_a_damaged_test_file_is_found_before_the_first_step(home, tmp_path, monk
         with pytest.raises(StudyError, match="test.tsv"):
             finetuning.finetune(encoder, pairs, settings, [1], tmp_path / "runs")
     make_relations(tmp_path, negatives="4")
-    few = QUICK.model_copy(update={"epochs": [1, 2], "train_instances": 1})
+    one_instance = QUICK.model_copy(update={"epochs": [1, 2], "train_instances": 1})
     with pytest.raises(StudyError, match="Pairs: its 'rest' split has no instance: of train,"):
-        finetuning.finetune(encoder, pairs, few, [1], tmp_path / "runs")
+        finetuning.finetune(encoder, pairs, one_instance, [1], tmp_path / "runs")
 
 
 def test_a_training_is_kept_before_anything_is_computed_of_it(home, tmp_path, monkeypatch):
     pairs, encoder = make_relations(tmp_path, negatives="45"), loading.load_encoder(home / "tiny")
-    given = encoder, pairs, QUICK, [1], tmp_path / "runs"
+    arguments = encoder, pairs, QUICK, [1], tmp_path / "runs"
     with monkeypatch.context() as patch:
         patch.setattr(Dataset, "score", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            finetuning.finetune(*given)
+            finetuning.finetune(*arguments)
     monkeypatch.setattr(finetuning.Finetuning, "fit", lambda *_: pytest.fail("it was trained again"))
-    (run,) = finetuning.finetune(*given)["runs"]
+    (run,) = finetuning.finetune(*arguments)["runs"]
     assert {"precision", "recall", "f1"} == run["scores"].keys() and len(run["jackknife"]) == 10
     assert runs.read_run(tmp_path / "runs" / "1.parquet") == run
 
@@ -234,11 +234,11 @@ def test_a_set_without_dev_lends_a_tenth_of_its_training_set(encoder, monkeypatc
     assert [run["reads"] for run in result["runs"]] == [reads := ["train 1", "test 1"], [*reads, "train 2", "test 2"]]
     assert [run["fold"] for run in result["runs"]] == [1, 2]
     train = open_study("smoke").dataset("gad-biobert").load("train")
-    rest, held = hold_out(train)
-    assert len(held) == round(len(train) / 10) and len(rest) + len(held) == len(train)
-    assert not {one.id for one in rest} & {one.id for one in held}
-    tried = runs.read_run(next(paths.output("smoke", "predictions").glob("*try.epochs-1.*.parquet")))
-    assert tried["instances"] == {"rest": len(rest), "held out": len(held)}
+    rest, held_out = hold_out(train)
+    assert len(held_out) == round(len(train) / 10) and len(rest) + len(held_out) == len(train)
+    assert not {instance.id for instance in rest} & {instance.id for instance in held_out}
+    candidate = runs.read_run(next(paths.output("smoke", "predictions").glob("*try.epochs-1.*.parquet")))
+    assert candidate["instances"] == {"rest": len(rest), "held out": len(held_out)}
     seeds = runs.average_folds(result)
     assert seeds[1]["f1"] == pytest.approx(sum(run["scores"]["f1"] for run in result["runs"]) / 2)
 
@@ -247,9 +247,9 @@ def test_what_is_there_is_not_made_again_and_any_metric_follows_from_it(encoder,
     set_up(monkeypatch, "ncbi-disease", epochs=[1], min_steps=None)
     first = open_study("smoke").finetune(encoder.source, "ncbi-disease", "gu")
     (path,) = paths.output("smoke", "predictions").iterdir()
-    stamp = path.stat().st_mtime_ns
+    modified = path.stat().st_mtime_ns
     again = open_study("smoke").finetune(encoder.source, "ncbi-disease", "gu")
-    assert again["runs"] == first["runs"] and path.stat().st_mtime_ns == stamp
+    assert again["runs"] == first["runs"] and path.stat().st_mtime_ns == modified
     table = pq.read_table(path).to_pydict()
     test = open_study("smoke").dataset("ncbi-disease").load("test")
     assert table["gold"] == [sentence.tags for sentence in test]
@@ -282,10 +282,10 @@ def test_another_dataset_first_is_trained_once_for_all_seeds(encoder, monkeypatc
     work = open_study("smoke").finetuning(encoder.source, "bioasq-7b-factoid", "gu")
     before = dict(work.inputs)
     work.first = replace(work.first, settings=work.first.settings.model_copy(update={"dropout": 0.5}))
-    del work.inputs  # they are kept
+    del work.inputs  # a cached property
     assert {name for name, value in work.inputs.items() if before[name] != value} == {"first"}
-    alone = open_study("smoke").protocol("gu", "bioasq-7b-factoid").model_copy(update={"first_on": None})
-    monkeypatch.setattr(Study, "protocol", lambda *_: alone)
+    without_first = open_study("smoke").protocol("gu", "bioasq-7b-factoid").model_copy(update={"first_on": None})
+    monkeypatch.setattr(Study, "protocol", lambda *_: without_first)
     again = open_study("smoke").finetune(encoder.source, "bioasq-7b-factoid", "gu")
     assert again["runs"][0]["log"] != result["runs"][0]["log"]
 
@@ -299,17 +299,17 @@ def test_a_set_of_a_readers_own_is_fine_tuned_on_with_nothing_registered(home, t
     notes = Dataset("mine", "My notes", "tagging", "drugs", "entity-f1", conll.read_conll, files)
     settings = FinetuningSettings(epochs=[30, 1], batch_size=[4], learning_rate=[2e-3], warmup=0.1, weight_decay=0.0,
                                   dropout=0.0, max_length=32)  # fmt: skip
-    given = loading.load_encoder(home / "tiny"), notes.at(tmp_path), settings, [1, 2], tmp_path / "runs"
-    result = finetuning.finetune(*given)
+    arguments = loading.load_encoder(home / "tiny"), notes.at(tmp_path), settings, [1, 2], tmp_path / "runs"
+    result = finetuning.finetune(*arguments)
     assert result["chosen on dev"]["epochs"] == 30 and [run["scores"]["f1"] for run in result["runs"]] == [100, 100]
-    assert finetuning.finetune(*given) == result
+    assert finetuning.finetune(*arguments) == result
     assert {"1.parquet", "2.parquet"} <= {path.name for path in (tmp_path / "runs").iterdir()}
     with pytest.raises(StudyError, match="unknown family 'taging': did you mean tagging"):
-        finetuning.finetune(given[0], replace(given[1], family="taging"), *given[2:])
+        finetuning.finetune(arguments[0], replace(arguments[1], family="taging"), *arguments[2:])
     with pytest.raises(StudyError, match="no seed: give one for each run"):
-        finetuning.finetune(*given[:3], [], given[4])
+        finetuning.finetune(*arguments[:3], [], arguments[4])
     with pytest.raises(StudyError, match="fine-tune on squad first, and no such dataset was given"):
-        finetuning.finetune(*given[:2], settings.model_copy(update={"first_on": "squad"}), *given[3:])
+        finetuning.finetune(*arguments[:2], settings.model_copy(update={"first_on": "squad"}), *arguments[3:])
 
 
 def test_what_the_documentation_does_with_a_readers_own_data(home, tmp_path, monkeypatch):
@@ -321,14 +321,14 @@ def test_what_the_documentation_does_with_a_readers_own_data(home, tmp_path, mon
     for split in TRAIN_TEST:
         (tmp_path / "notes" / f"{split}.tsv").write_text("".join(f"Iron\tB\n{number}\tO\n\n" for number in range(12)))
     blocks = re.findall(r"```python\n(.*?)```", (paths.ROOT / "docs/adding.md").read_text(), re.S)
-    given = {}
+    names = {}
     for block in blocks:
-        exec(block, given)
-    assert [run["seed"] for run in given["result"]["runs"]] == [1, 2, 3]
-    assert len(given["result"]["candidates"]) == 2
+        exec(block, names)
+    assert [run["seed"] for run in names["result"]["runs"]] == [1, 2, 3]
+    assert len(names["result"]["candidates"]) == 2
     assert len(list((tmp_path / "runs").glob("[123].parquet"))) == 3
     assert (tmp_path / "my-vocabulary" / "tokenizer.json").exists()
-    assert given["made"]["log"][-1]["held-out loss"] < math.log(len(given["tokenizer"]))  # of any token alike
+    assert names["made"]["log"][-1]["held-out loss"] < math.log(len(names["tokenizer"]))  # a uniform guess
     assert loading.load_encoder(tmp_path / "my-model").max_length == 128
 
 
@@ -339,15 +339,15 @@ def test_what_the_documentation_does_with_a_readers_own_data(home, tmp_path, mon
         ("tagging", [["O", "B"], ["O"]], [2, 1], ""),
         ("relations", ["false"] * 3, [2, 1], "one answer only"),
         ("similarity", [1.50001, 1.50002], [2, 1], "one answer only"),
-        ("similarity", [2.4922, 2.5, 2.4844, 2.5], [2, 1], "one answer only"),  # neighbours in bfloat16
+        ("similarity", [2.4922, 2.5, 2.4844, 2.5], [2, 1], "one answer only"),  # adjacent numbers in bfloat16
         ("similarity", [2.1, 2.5, 2.3], [2, 1], ""),
         ("documents", [("a",), ()], [2, 1.95], "the loss did not fall"),
         ("documents", [("a",), ()], [2, 1.5], ""),
-        ("answers", ["yes"], [2, 1], ""),  # a single instance says nothing
+        ("answers", ["yes"], [2, 1], ""),  # one instance is too few to tell
     ],
 )
 def test_runs_that_learnt_nothing(family, predicted, losses, why):
-    gold = [1.0, 2.0, 3.0, 4.0]  # which only numbers are compared with
+    gold = [1.0, 2.0, 3.0, 4.0]  # only numeric predictions are compared with it
     assert predictions.find_collapse(family, gold, predicted, [{"loss": loss} for loss in losses]) == why
 
 
@@ -361,10 +361,10 @@ def test_collapsed_runs_are_counted_and_left_out_of_a_second_mean():
         "runs": [run(1, 80.0, ""), run(2, 90.0, ""), run(3, 10.0, "one answer only")], "main score": "f1",
         "model title": "m", "dataset": "d", "scale": "laptop", "chosen on dev": {"epochs": 1}, "candidates": [],
     }  # fmt: skip
-    found = results.over_seeds(results.list_runs(result)).set_index("over")["f1"]
-    assert found["mean"] == 60 and found["mean of runs that did not collapse"] == 85
-    said = show.say_runs(open_study("laptop"), result)
-    assert "1 of 3 runs learnt nothing." in said and "The splits were read in this order: train, test." in said
+    means = results.over_seeds(results.list_runs(result)).set_index("over")["f1"]
+    assert means["mean"] == 60 and means["mean of runs that did not collapse"] == 85
+    text = show.say_runs(open_study("laptop"), result)
+    assert "1 of 3 runs learnt nothing." in text and "The splits were read in this order: train, test." in text
 
 
 SIZE = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
@@ -379,8 +379,13 @@ OTHERS = {
 
 @pytest.mark.parametrize(
     ("key", "kind"),
-    [("ncbi-disease", "xlnet"), ("ncbi-disease", "albert"), ("pubmedqa", "big_bird"), ("pubmedqa", "roberta"),
-     ("bioasq-7b-factoid", "distilbert")],
+    [
+        ("ncbi-disease", "xlnet"),
+        ("ncbi-disease", "albert"),
+        ("pubmedqa", "big_bird"),
+        ("pubmedqa", "roberta"),
+        ("bioasq-7b-factoid", "distilbert"),
+    ],
 )
 def test_any_encoder(encoder, home, monkeypatch, tmp_path, key, kind):
     torch.manual_seed(0)
@@ -392,7 +397,7 @@ def test_any_encoder(encoder, home, monkeypatch, tmp_path, key, kind):
     result = open_study("smoke").finetune(str(tmp_path / kind), key, "gu")
     (run,) = result["runs"]
     assert run["parameters"] > run["body parameters"] > 0
-    once = 6 * run["body parameters"] * run["tokens"]  # each weight, of which ALBERT's layers are applied thrice
-    assert run["FLOPs"] > 2 * once if kind == "albert" else run["FLOPs"] == once
+    expected = 6 * run["body parameters"] * run["tokens"]  # one use of each weight; ALBERT uses its layer thrice
+    assert run["FLOPs"] > 2 * expected if kind == "albert" else run["FLOPs"] == expected
     assert json.loads(paths.results("smoke", result["model"], key, "gu").read_text())["runs"]
-    assert artefacts.read_record(tmp_path / kind) is None  # nothing is written beside somebody's model
+    assert artefacts.read_record(tmp_path / kind) is None  # nothing is written into the user's folder

@@ -1,4 +1,4 @@
-"""The picture of the claims on page 01, from made-up effects."""
+"""Tests of the figure of claims on page 01, with made-up effects."""
 
 import itertools
 
@@ -14,24 +14,24 @@ PAGE = definitions("01_results_in_brief", "COLORS")
 
 @pytest.fixture
 def judged():
-    """Every claim as if it had been measured, but for those that need clinical notes."""
-    lines, verdicts = results.read_claims(), itertools.cycle(PAGE.COLORS)
-    lines["n"] = [0 if claim.key in ("gu-clinical-notes-no-help", "naseem-mimic-hurts") else 6
+    """Return every claim as if measured, except those that need clinical notes."""
+    frame, verdicts = results.read_claims(), itertools.cycle(PAGE.COLORS)
+    frame["n"] = [0 if claim.key in ("gu-clinical-notes-no-help", "naseem-mimic-hurts") else 6
                   for claim in claims.CLAIMS]  # fmt: skip
-    lines["verdict"], lines["n_sets"] = [next(verdicts) for _ in lines.index], 6
+    frame["verdict"], frame["n_sets"] = [next(verdicts) for _ in frame.index], 6
     effects = {"paper_effect": 2.0, "paper_effect_here": np.nan, "effect": 3.0, "ci_low": -1.0, "ci_high": 9.0}
-    return lines.assign(note="tested: above 0", part=1, substituted="", **effects)
+    return frame.assign(note="tested: above 0", part=1, substituted="", **effects)
 
 
 def test_claims_in_points_are_told_by_their_tests(judged):
     drawn = {"gu-half-compute", "lee-steps", "lee-bio-beats-bioes", "lee-small-sets-gain", "ozyurt-small-comparable"}
     others = {"gu-vocab-whole", "naseem-faster", "naseem-ner-gain", "lee-averages", "ozyurt-one-class-runs"}
     from_0_to_1, not_measured = {"ozyurt-weighted-loss"}, {"naseem-mimic-hurts"}
-    lines = judged[judged["claim"].isin(drawn | others | from_0_to_1 | not_measured)].to_dict("records")
-    assert {line["claim"] for line in lines if PAGE.in_points(line)} == drawn
-    (gain,) = (line for line in lines if line["claim"] == "naseem-ner-gain")
+    rows = judged[judged["claim"].isin(drawn | others | from_0_to_1 | not_measured)].to_dict("records")
+    assert {row["claim"] for row in rows if PAGE.in_points(row)} == drawn
+    (gain,) = (row for row in rows if row["claim"] == "naseem-ner-gain")
     assert PAGE.say_effects(gain).endswith("(-1.00 to +9.00) points")
-    (ranks,) = (line for line in lines if line["claim"] in from_0_to_1)
+    (ranks,) = (row for row in rows if row["claim"] in from_0_to_1)
     assert PAGE.say_effects(ranks) == "paper +2.00 · ours +3.00 (-1.00 to +9.00) MRR"
 
 
@@ -41,19 +41,19 @@ def test_a_row_says_its_claim_and_verdict_and_no_text_overlaps_another(judged):
     figure = PAGE.draw_claims(judged)
     figure.canvas.draw()
     pyplot.close(figure)
-    drawn = judged[[PAGE.in_points(line) for line in judged.to_dict("records")]]
+    drawn = judged[[PAGE.in_points(row) for row in judged.to_dict("records")]]
     assert len(drawn) == 41 and len(figure.axes) == drawn["paper"].nunique()
-    left = [label for axes in figure.axes for label in axes.get_yticklabels()]
-    right = [label for axes in figure.axes for label in axes.child_axes[0].get_yticklabels()]
-    said = " ".join(" ".join(label.get_text() for label in left).split())
-    assert len(left) == len(right) == len(drawn) and said.count("*") == 1
-    assert "matches mixed-domain pretraining with all of it *" in said and "(for ten times more steps)" in said
-    verdicts = [label.get_text() for label in right]
+    left_labels = [label for axes in figure.axes for label in axes.get_yticklabels()]
+    right_labels = [label for axes in figure.axes for label in axes.child_axes[0].get_yticklabels()]
+    text = " ".join(" ".join(label.get_text() for label in left_labels).split())
+    assert len(left_labels) == len(right_labels) == len(drawn) and text.count("*") == 1
+    assert "matches mixed-domain pretraining with all of it *" in text and "(for ten times more steps)" in text
+    verdicts = [label.get_text() for label in right_labels]
     assert sorted(verdicts) == sorted(map(claims.describe_verdict, drawn.to_dict("records")))
     assert all(axes.get_xlim()[1] > 36 for axes in figure.axes)
-    boxes = [label.get_window_extent() for label in left]
-    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
-    assert min(label.get_fontsize() for label in left + right) >= 8
+    boxes = [label.get_window_extent() for label in left_labels]
+    assert not any(first.overlaps(second) for first, second in itertools.combinations(boxes, 2))
+    assert min(label.get_fontsize() for label in left_labels + right_labels) >= 8
 
 
 def test_nothing_measured_is_no_error(judged):

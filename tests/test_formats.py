@@ -1,6 +1,6 @@
-"""Every format of examples: its golden file is read as it was written; what is damaged is named and never quoted.
+"""Tests of every dataset format: golden files are read as written; errors locate the damage and never quote the data.
 
-The files are in golden.py. A new reader gets a golden file there and its damages here.
+The golden files are in golden.py. For a new reader, add a golden file there and its damaged variants here.
 """
 
 import bz2
@@ -46,11 +46,11 @@ from golden import (
 from lib import reading
 from lib.errors import StudyError
 
-SECRET = "Secret"  # stands in what is damaged; no message may quote it, in upper or lower case
+SECRET = "Secret"  # part of the damaged data; no message may quote it, in upper or lower case
 TWO = {"0-2": "sec", "3-5": "ret"}
 FIRST = ("q_1", "A?", SECRET, [(SECRET, 0)])
-PLACE = "file: data[0].paragraphs[0]"  # of the first context of a file in SQuAD's format
-HEAD = "1|t|secret\n1|a|\n"  # of a record in PubTator form
+PLACE = "file: data[0].paragraphs[0]"  # how messages locate the first context of a file in SQuAD's format
+HEAD = "1|t|secret\n1|a|\n"  # the beginning of a record in PubTator format
 LABELS = "annotations/aggregated/starting_spans/outcomes"
 LONG = "9" * 5000
 LONG_WORD = re.compile(r"\w{4,}|[^\x00-\x7f]+")
@@ -83,7 +83,7 @@ def xml(old: str, new: str) -> dict[str, str]:
     return {"gold/note.txt.knowtator.xml": KNOWTATOR.replace(old, new)}
 
 
-# Format, the file that is damaged (or the files, None for one that is missing), what the message begins with or says.
+# Format, content of the damaged file (or of several by name, None for a missing one), a part of the message.
 DAMAGES = [
     ("chemprot", {"abstracts.tsv": "7\tsecret\n"}, "abstracts.tsv:1: expected 3 columns, found 2"),
     ("chemprot", {"abstracts.tsv": ABSTRACTS + "7\tsecret\tsecret\n"}, "abstracts.tsv:2: no PMID of its own"),
@@ -220,7 +220,7 @@ DAMAGES = [
     ("hoc", hoc({"text/2.txt": ""}), "corpus.tar.gz: document 2: 0 sentences and 1 annotations"),
     ("hoc", hoc({"labels/2.txt": f"<{SECRET}--x"}), "corpus.tar.gz: document 2: a label that is none"),
     ("hoc", hoc({"text/2.txt": b"caf\xe9\n"}), "corpus.tar.gz: document 2, text:1: not UTF-8 text"),
-    # Archives: read_members, whichever reader calls it.
+    # Archives: read_members, which every reader of archives calls.
     *(("hoc", hoc({name: "x"}), "corpus.tar.gz: has links, names twice or paths that lead outside: refused")
       for name in (f"../{SECRET}", f"/{SECRET}", f"a/../../{SECRET}")),
     *(("hoc", hoc({}, link="/etc/hostname", kind=kind), "corpus.tar.gz: has links")
@@ -347,9 +347,9 @@ DAMAGES = [
 ]  # fmt: skip
 DAMAGES += [("chemprot-blue", *rest) for form, *rest in DAMAGES if form == "chemprot"]
 DAMAGES += [("ddi-sentences", *rest) for form, *rest in DAMAGES if form == "ddi" and "entities of its" in rest[1]]
-MAY_BE_EMPTY = ("note.con", "note.rel", "note.pipe.txt", "gold/note.txt")  # of a note without mentions
-NEVER_SHORT = {"ddi.zip", "corpus.tar.gz"}  # an archive that was cut off is never taken for whole
-NOT_READ = {"documents/11.tokens", *(name for name in FORMATS["ebm-nlp"].files if "test/gold" in name)}  # for training
+MAY_BE_EMPTY = ("note.con", "note.rel", "note.pipe.txt", "gold/note.txt")  # if a note has no mentions
+NEVER_SHORT = {"ddi.zip", "corpus.tar.gz"}  # a truncated archive is never read as if complete
+NOT_READ = {"documents/11.tokens", *(name for name in FORMATS["ebm-nlp"].files if "test/gold" in name)}  # in training
 
 
 @each("form", FORMATS)
@@ -362,22 +362,22 @@ def test_golden_files_are_read_as_written_plain_and_packed(tmp_path, form):
 
 
 def unpack(content: bytes) -> bytes:
-    """A tar as it is without gzip."""
+    """Return the content without gzip compression."""
     return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
 
 
 def write_golden(tmp_path, form: str) -> Path:
-    """The golden files of a form, in a folder of their own."""
+    """Write the golden files of a format into a new folder and return its path."""
     return write_files(Path(tempfile.mkdtemp(dir=tmp_path)), FORMATS[form].files)
 
 
 def fail(form: str, folder: Path) -> str:
-    """The message of the StudyError that reading ends in, which names no word of the data, in its causes neither."""
+    """Return the message of the StudyError that reading raises; check that it and its causes quote no data."""
     with pytest.raises(StudyError) as error:
         FORMATS[form].read(folder)
     message = str(error.value)
     assert SECRET.lower() not in message.lower() and error.value.__cause__ is None
-    texts = [text for one in FORMATS[form].expected for text in ([one] if isinstance(one, str) else one.natural)]
+    texts = [text for item in FORMATS[form].expected for text in ([item] if isinstance(item, str) else item.natural)]
     assert not {word for text in texts for word in LONG_WORD.findall(text)} & {*LONG_WORD.findall(message)}
     assert error.value.__suppress_context__ or error.value.__context__ is None
     return message
@@ -403,16 +403,16 @@ def test_every_file_that_is_empty_or_in_another_encoding_or_cut_off_is_refused(t
     ):
         if damaged or not name.endswith(MAY_BE_EMPTY):
             write_files(folder, {name: damaged})
-            found = fail(form, folder)
-            assert message in found and name.rpartition("/")[2] in found, (damaged[:9], found)
+            raised = fail(form, folder)
+            assert message in raised and name.rpartition("/")[2] in raised, (damaged[:9], raised)
 
 
 @each("form, name", [(form, name) for form, (_, files, _) in FORMATS.items() for name in files])
 def test_a_file_cut_or_spoilt_anywhere_gives_examples_or_a_study_error(tmp_path, form, name):
     folder = write_golden(tmp_path, form)
     content = (folder / name).read_bytes()
-    for place in range(0, len(content), 1 + len(content) // 30):
-        for spoilt in (content[:place], content[:place] + b'9\t"' + content[place + 2 :]):
+    for offset in range(0, len(content), 1 + len(content) // 30):
+        for spoilt in (content[:offset], content[:offset] + b'9\t"' + content[offset + 2 :]):
             write_files(folder, {name: spoilt})
             try:
                 assert FORMATS[form].read(folder)

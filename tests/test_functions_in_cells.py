@@ -1,4 +1,4 @@
-"""Functions that notebooks define in their cells, by hand."""
+"""Tests of functions that notebooks define in their cells, by hand."""
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,8 @@ def test_scores_stand_beside_what_needs_no_encoder_where_that_is_known():
         for seed, value in enumerate(values)
     )
     baselines = pd.DataFrame({"dataset": ["a", "b"], "score": "f1", "without_pretraining": [61.0, np.nan]})
-    found = definitions("05_what_pretraining_buys").beside_baselines(runs, baselines)
-    assert found[["model", "dataset", "value", "better"]].values.tolist() == [["bert-general", "a", 61.0, False]]
+    rows = definitions("05_what_pretraining_buys").beside_baselines(runs, baselines)
+    assert rows[["model", "dataset", "value", "better"]].values.tolist() == [["bert-general", "a", 61.0, False]]
 
 
 def test_runs_that_know_no_more_than_what_needs_no_encoder():
@@ -26,31 +26,31 @@ def test_runs_that_know_no_more_than_what_needs_no_encoder():
     baselines = pd.DataFrame({"dataset": ["hoc", "gad"], "score": "f1", "chance": [31.1818, 68.96],
                               "without_pretraining": [56.0, np.nan], "unlabelled_text": np.nan})  # fmt: skip
     runs = runs.assign(**{"score name": "f1"})
-    found = definitions("94_lessons").count_no_better(runs, baselines).set_index("dataset")
-    assert found["runs"].to_dict() == {"gad": 1, "hoc": 2} and found.loc["hoc", "best of ours"] == 40
-    assert found["no better than chance"].to_dict() == {"gad": 0, "hoc": 1}
-    assert found["no better than best without pretraining"].to_dict() == {"gad": None, "hoc": 2}
+    counts = definitions("94_lessons").count_no_better(runs, baselines).set_index("dataset")
+    assert counts["runs"].to_dict() == {"gad": 1, "hoc": 2} and counts.loc["hoc", "best of ours"] == 40
+    assert counts["no better than chance"].to_dict() == {"gad": 0, "hoc": 1}
+    assert counts["no better than best without pretraining"].to_dict() == {"gad": None, "hoc": 2}
 
 
 def test_a_change_of_the_rule_moves_a_verdict_to_that_before_the_next():
     lessons = definitions("94_lessons", "CHANGES")
     judged = pd.DataFrame({"claim": ["a", "b"], "verdict": ["undecided", "holds"]})
-    found = lessons.list_changes([("1", "one", {"a": "holds"}), ("2", "two", {"a": "fails", "b": "n/a"})], judged)
-    assert found[["claim", "before", "after"]].to_numpy().tolist() == [
+    changes = lessons.list_changes([("1", "one", {"a": "holds"}), ("2", "two", {"a": "fails", "b": "n/a"})], judged)
+    assert changes[["claim", "before", "after"]].to_numpy().tolist() == [
         ["a", "holds", "fails"], ["a", "fails", "undecided"], ["b", "n/a", "holds"]
     ]  # fmt: skip
     dates = [date for date, _, _ in lessons.CHANGES]
-    named = {claim for _, _, before in lessons.CHANGES for claim in before}
-    assert dates == sorted(dates) and named <= {claim.key for claim in claims.CLAIMS}
+    keys = {claim for _, _, before in lessons.CHANGES for claim in before}
+    assert dates == sorted(dates) and keys <= {claim.key for claim in claims.CLAIMS}
 
 
 def test_cells_are_counted_by_paper_and_in_all():
     numbers = {name: [0, 0] for name in agreement.VERDICTS} | {"agrees": [2, 0], "below": [0, 1]}
     keys = {"table": ["gu-1", "lee-4"], "paper": ["A", "B"]}
     verdicts = pd.DataFrame(keys | {"printed": [3, 4], "ours beside": [2, 1]} | numbers)
-    found = definitions("04_printed_numbers").tally_cells(verdicts).set_index("paper")
-    assert found["printed"].to_dict() == {"A": 3, "B": 4, "all": 7}
-    assert found.loc["all", "what is counted"] == "2 of 2 agree" and "1 below" in found.loc["B", "scores of models"]
+    tally = definitions("04_printed_numbers").tally_cells(verdicts).set_index("paper")
+    assert tally["printed"].to_dict() == {"A": 3, "B": 4, "all": 7}
+    assert tally.loc["all", "what is counted"] == "2 of 2 agree" and "1 below" in tally.loc["B", "scores of models"]
 
 
 def test_ranks_are_over_the_rows_that_every_encoder_has():
@@ -61,16 +61,15 @@ def test_ranks_are_over_the_rows_that_every_encoder_has():
 def test_two_main_effects_and_an_interaction_of_four_scores():
     columns = pd.MultiIndex.from_product([["Wiki+Books", "PubMed"], ["word-piece", "whole-word"]])
     wide = pd.DataFrame([[70.0, 71.0, 74.0, 78.0], [70.0, np.nan, 74.0, 78.0]], columns=columns)
-    found = definitions("51_vocabulary_and_masking").effects_of(wide)
-    assert found.to_dict("records") == [{"vocabulary": 5.5, "masking": 2.5, "interaction": 3.0}]
-
+    effects = definitions("51_vocabulary_and_masking").effects_of(wide)
+    assert effects.to_dict("records") == [{"vocabulary": 5.5, "masking": 2.5, "interaction": 3.0}]
 
 
 def test_words_of_entities_are_known_from_training_or_new():
-    trained = [Sentence(["High", "fever", "today"], ["B-D", "I-D", "O"])]
-    tested = [Sentence(["fever", "or", "gout", "today"], ["B-D", "O", "B-D", "O"])]
-    found = definitions("30_finetune_words").count_found(trained, tested, [["B-D", "O", "O", "B-D"]])
-    assert found.T.to_dict() == {"in training": {"words": 1, "found": 100}, "new": {"words": 1, "found": 0}}
+    train = [Sentence(["High", "fever", "today"], ["B-D", "I-D", "O"])]
+    test = [Sentence(["fever", "or", "gout", "today"], ["B-D", "O", "B-D", "O"])]
+    counts = definitions("30_finetune_words").count_found(train, test, [["B-D", "O", "O", "B-D"]])
+    assert counts.T.to_dict() == {"in training": {"words": 1, "found": 100}, "new": {"words": 1, "found": 0}}
 
 
 def test_labels_are_counted_one_by_one_and_answers_compared_as_sets():
@@ -78,7 +77,7 @@ def test_labels_are_counted_one_by_one_and_answers_compared_as_sets():
     counts = cells.count_labels([("b", "a"), ()], [("a", "b"), ("a",)])
     assert counts.T.to_dict("list") == {"a": [1, 2, 1], "b": [1, 1, 1]}
     assert cells.count_labels(["yes", "no"], ["yes", "yes"]).loc["yes"].tolist() == [1, 2, 1]
-    assert [cells.in_words(one) for one in (("b", "a"), (), 2.0, "yes")] == ["a, b", "none", "2.00", "yes"]
+    assert [cells.in_words(answer) for answer in (("b", "a"), (), 2.0, "yes")] == ["a, b", "none", "2.00", "yes"]
     assert cells.distance(Labelled("", ("x",), ("b", "a")), ("a", "b")) == 0
     assert cells.distance(Pair("", "x", "y", "yes"), "no") == 1 and cells.distance(Pair("", "x", "y", 4.0), 2.5) == 1.5
 

@@ -1,4 +1,4 @@
-"""Scores minus the best baseline: by hand, and of what the papers print."""
+"""Scores minus the best baseline: by hand, and for the papers' printed scores."""
 
 import numpy as np
 import pandas as pd
@@ -26,11 +26,11 @@ RUNS = [
 
 @pytest.fixture(scope="module")
 def lines() -> pd.DataFrame:
-    """The lines of runs and baselines by hand, beside all that is printed."""
-    found = pd.DataFrame(RUNS, columns=["model", "protocol", "dataset", "seed", "value"]).assign(**RUN)
+    """The gains of handmade runs over handmade baselines, with those of all printed scores."""
+    runs = pd.DataFrame(RUNS, columns=["model", "protocol", "dataset", "seed", "value"]).assign(**RUN)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Study, "baselines", lambda _: KNOWN)
-        patch.setattr(Study, "results", lambda _: pd.concat([found, found.assign(score="recall", value=1.0)]))
+        patch.setattr(Study, "results", lambda _: pd.concat([runs, runs.assign(score="recall", value=1.0)]))
         return gains.tabulate_gains(open_study("laptop"))
 
 
@@ -46,10 +46,10 @@ def test_every_printed_score_of_one_dataset_has_a_line_and_so_has_what_no_table_
 
 
 def test_a_line_has_its_distances_and_ours_is_the_mean_over_seeds(lines):
-    of = (lines["table"] == "lee-4") & (lines["row"] == "NCBI disease") & (lines["column"] == "BioBERT (+PubMed)")
-    (line,) = lines[of].to_dict("records")
-    assert (line["published"], line["ours"], line["note"]) == (89.94, 62.5, "")
-    assert [line[name] for name in gains.GAINS] == [41.94, 9.94, -17.5]
+    chosen = (lines["table"] == "lee-4") & (lines["row"] == "NCBI disease") & (lines["column"] == "BioBERT (+PubMed)")
+    (row,) = lines[chosen].to_dict("records")
+    assert (row["published"], row["ours"], row["note"]) == (89.94, 62.5, "")
+    assert [row[name] for name in gains.GAINS] == [41.94, 9.94, -17.5]
 
 
 def test_what_stands_against_a_distance_is_noted(lines):
@@ -63,11 +63,11 @@ def test_what_stands_against_a_distance_is_noted(lines):
 
 def test_quoted_scores_and_classifiers_without_an_encoder_are_not_counted(lines):
     known = gains.keep_known(lines)
-    assert {one.split("-")[0] for one in known["dataset"]} == {"ncbi", "chemprot", "biosses"}
+    assert {dataset.split("-")[0] for dataset in known["dataset"]} == {"ncbi", "chemprot", "biosses"}
     assert not {"State-of-the-art", "SOTA"} & set(known["column"])
-    line = {"model": "tfidf-svm", "column": np.nan, "published": np.nan, "without_pretraining": 80.0}
-    line |= {"dataset": "a", "reference": "a"}
-    assert gains.say_caveats(line, {}) == gains.UNTRAINED
+    row = {"model": "tfidf-svm", "column": np.nan, "published": np.nan, "without_pretraining": 80.0}
+    row |= {"dataset": "a", "reference": "a"}
+    assert gains.say_caveats(row, {}) == gains.UNTRAINED
 
 
 def test_the_sentences_count_what_lies_below(lines):
@@ -78,10 +78,10 @@ def test_the_sentences_count_what_lies_below(lines):
     assert first.startswith(f"{below} of {len(printed)} printed scores are below")
     assert all(name in papers for name in results.list_papers().values())
     assert ours == "1 of 2 scores of ours are below; the median is -5.8."
-    sets = PAGE.by_dataset(lines).set_index("dataset")
-    assert sets["printed"].sum() == len(printed) and sets.loc["ncbi-disease", "largest of ours"] == -17.5
+    by_dataset = PAGE.by_dataset(lines).set_index("dataset")
+    assert by_dataset["printed"].sum() == len(printed) and by_dataset.loc["ncbi-disease", "largest of ours"] == -17.5
     axes = PAGE.draw_gains(lines).axes[0]
-    assert [label.get_text() for label in axes.get_yticklabels()] == list(sets.index)
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(by_dataset.index)
     assert {"ncbi-disease, ours, bert-general-pubmed: -17.50"} <= {*axes.lines[-3].names}
 
 

@@ -1,6 +1,6 @@
-"""The hallmarks of cancer: what a list of abstracts asks for, made-up files, and the real ones against BLURB's form.
+"""Tests of the hallmarks of cancer: lists of abstracts, made-up files, and the real ones against BLURB's format.
 
-That the corpus is read as it is written, and what is said of bad files: test_formats.py.
+test_formats.py tests that the corpus is read as written, and the messages about damaged files.
 """
 
 from collections import Counter, defaultdict
@@ -15,13 +15,13 @@ from lib.study import paths
 
 def test_abstracts_come_in_the_order_of_the_list_and_blue_has_only_those_with_a_hallmark(tmp_path):
     folder = write_files(tmp_path, FORMATS["hoc"].files)
-    found = read_hoc(folder, hallmarks.read_hoc_labelled_only, left_out=(left_out := Counter()))
-    assert found == HOC_EXAMPLES[1:] and left_out == {"abstracts without a hallmark": 1}
+    abstracts = read_hoc(folder, hallmarks.read_hoc_labelled_only, left_out=(left_out := Counter()))
+    assert abstracts == HOC_EXAMPLES[1:] and left_out == {"abstracts without a hallmark": 1}
     assert read_hoc(write_files(folder, {"list.tsv": "1.txt,\n2.txt\n"})) == HOC_EXAMPLES[::-1]
 
 
 def read_table_of_sentences(path) -> list[Labelled]:
-    """The abstracts of BLURB's form of the hallmarks, a sentence a row with ten flags, each with all its labels."""
+    """Read the labelled abstracts from BLURB's format of the hallmarks: one sentence per row, with ten flags."""
     sentences, labels = defaultdict(list), defaultdict(set)
     for _, (flags, sentence, index) in read_columns(path, 3, "labels sentence index"):
         pmid = index.split("_")[0]
@@ -53,4 +53,4 @@ def test_the_real_hallmarks_are_those_of_the_form_that_blurb_has(real_data):
     per_label = Counter(label for d in documents for label in d.labels)
     counts = [per_label[label] for label in hallmarks.HALLMARKS.values()]
     assert counts == [291, 108, 105, 115, 240, 333, 143, 429, 462, 240]
-    assert [sum(bool(d.labels) for d in split) for split in corpus] == [1098, 164, 318]  # 1,580, as BLUE's
+    assert [sum(bool(d.labels) for d in split) for split in corpus] == [1098, 164, 318]  # 1,580 in all, as in BLUE

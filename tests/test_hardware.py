@@ -1,4 +1,4 @@
-"""The cost of pretraining: work, hours, energy and efficiency by hand, and what the printed settings imply."""
+"""Tests of pretraining cost: work, hours, energy and efficiency by hand, and what the printed settings imply."""
 
 import pytest
 from notebook_code import definitions
@@ -12,7 +12,7 @@ PRINTED = hardware.read_hardware()
 
 
 def cost(model: str, reading: str = "") -> dict:
-    """The line of a printed model, as page 92 has it."""
+    """Return the row of a printed model on page 92."""
     (run,) = [run for run in PRINTED.runs if model in run.days and run.reading == reading]
     return PAGE.cost_printed(model, run, PRINTED, PAPERS)
 
@@ -22,19 +22,19 @@ def count_work(model: str, **changes: int) -> dict[str, float]:
 
 
 def test_every_model_of_a_paper_stands_there_once_besides_other_readings():
-    named = [key for run in PRINTED.runs if not run.reading for key in run.days]
-    wanted = [key for key in params.keys("models") if params.load("models", key).papers]
-    assert sorted(named) == sorted(wanted)
+    listed = [key for run in PRINTED.runs if not run.reading for key in run.days]
+    expected = [key for key in params.keys("models") if params.load("models", key).papers]
+    assert sorted(listed) == sorted(expected)
     assert {run.device for run in PRINTED.runs} - {None} <= set(PRINTED.devices)
     for run in PRINTED.runs:
         phases = [params.load("models", key).published.phases for key in run.days]
-        assert "steps" not in run.changes or all(len(found) == 1 for found in phases)
+        assert "steps" not in run.changes or all(len(model_phases) == 1 for model_phases in phases)
 
 
 def test_work_by_hand():
     work = count_work("bert-general-pubmed")
     assert (work["steps"], work["tokens"]) == (200_000, 200_000 * 256 * 512)
-    # Six operations for each of 85 million weights, and attention over 512 pieces in twelve layers; less in the last.
+    # Six operations for each of 85 million weights, and attention over 512 tokens in twelve layers, less in the last.
     per_token = 6 * 85e6 + 12 * 3 * 4 * 512 * 768
     assert work["flops"] / work["tokens"] == pytest.approx(per_token, rel=0.04)
     half, whole = count_work("pubmedbert-half"), count_work("pubmedbert")
@@ -48,7 +48,7 @@ def test_work_by_hand():
 def test_hours_energy_and_efficiency_by_hand():
     row = cost("bert-general-pubmed")
     assert (row["hours"], row["device_hours"]) == (120, 960)  # 5 days of 8 V100
-    assert row["kwh"] == 288  # of 300 W
+    assert row["kwh"] == 288  # 300 W each
     assert row["efficiency"] == pytest.approx(row["flops"] / (960 * 3600 * 15.7e12))
     assert row["efficiency"] == pytest.approx(0.267, abs=0.001)
     assert cost("bert-general-pubmed", "in float16")["efficiency"] == pytest.approx(row["efficiency"] * 15.7 / 125)
@@ -67,7 +67,7 @@ def test_what_is_not_printed_is_empty_with_its_reason():
 
 
 def test_table_3_of_bioalbert_cannot_be_right_for_its_large_models():
-    """With the batches of 1,024 that it prints for all, the machine would have computed more than it can."""
+    """Its batches of 1,024 for every model would imply an efficiency above 1."""
     for number, days in enumerate((2.83, 3.88, 4.62, 4.67), 1):
         text = cost(f"bioalbert-large{number}")
         table = cost(f"bioalbert-large{number}", "batches of 1,024 for all, as in table 3")
@@ -86,9 +86,9 @@ def test_text_and_table_of_bioalbert_give_the_days_of_biobert_to_each_other():
 
 def test_a_row_that_the_table_of_times_lacks_is_an_error():
     (run, *_) = [run for run in PRINTED.runs if run.table]
-    wrong = run.model_copy(update={"days": {"biobert-1m": "BioBERT Base9"}})
+    wrong_run = run.model_copy(update={"days": {"biobert-1m": "BioBERT Base9"}})
     with pytest.raises(StudyError, match="biobert-1m: table 8 of naseem-bioalbert has 0 rows 'BioBERT Base9'"):
-        hardware.read_days("biobert-1m", wrong)
+        hardware.read_days("biobert-1m", wrong_run)
 
 
 OURS = {"model": "pubmedbert", "pieces": 1000, "FLOPs": 7.2e15, "seconds": 36, "seconds of the start": 4}

@@ -1,4 +1,4 @@
-"""The CRF against every sequence written out; heads on encoders of each kind."""
+"""Tests of the CRF against enumerated label sequences, and of heads on each kind of encoder."""
 
 import itertools
 import re
@@ -24,17 +24,17 @@ LAYERS, LABELS = 2, 3
 @pytest.fixture
 def crf():
     torch.manual_seed(0)
-    made = Crf(LAYERS, LABELS)
-    for weight in made.parameters():
+    model = Crf(LAYERS, LABELS)
+    for weight in model.parameters():
         torch.nn.init.normal_(weight)
-    return made
+    return model
 
 
 def score(crf, scores, layer, path):
-    """The score of one sequence of labels, by its definition."""
+    """Return the score of one label sequence by definition."""
     total = crf.first[layer, path[0]] + crf.last[layer, path[-1]]
     total = total + sum(scores[position, layer, label] for position, label in enumerate(path))
-    return total + sum(crf.steps[layer, a, b] for a, b in itertools.pairwise(path))
+    return total + sum(crf.steps[layer, previous, following] for previous, following in itertools.pairwise(path))
 
 
 def test_the_crf_agrees_with_every_sequence_written_out(crf):
@@ -51,9 +51,9 @@ def test_the_crf_agrees_with_every_sequence_written_out(crf):
             assert tuple(best[i, :length, layer].tolist()) == paths[int(all_scores.argmax())]
             assert not best[i, length:, layer].any()
             for position, label in itertools.product(range(length), range(LABELS)):
-                here = torch.stack([all_scores[n] for n, path in enumerate(paths) if path[position] == label])
-                chance = (here.logsumexp(0) - all_scores.logsumexp(0)).exp()
-                assert float(marginals[i, position, layer, label]) == pytest.approx(float(chance), abs=1e-5)
+                matching = torch.stack([all_scores[n] for n, path in enumerate(paths) if path[position] == label])
+                probability = (matching.logsumexp(0) - all_scores.logsumexp(0)).exp()
+                assert float(marginals[i, position, layer, label]) == pytest.approx(float(probability), abs=1e-5)
             assert not marginals[i, length:, layer].any()
             gold = score(crf, scores[i], layer, labels[i, :length, layer].tolist())
             expected += float(all_scores.logsumexp(0) - gold)
@@ -63,10 +63,10 @@ def test_the_crf_agrees_with_every_sequence_written_out(crf):
 def test_what_stands_where_there_is_no_word_changes_nothing(crf):
     scores, words = torch.randn(1, 4, LAYERS, LABELS), torch.tensor([[True, True, False, False]])
     labels = torch.zeros(1, 4, LAYERS, dtype=torch.long)
-    other, others = scores.clone(), labels.clone()
-    other[:, 2:], others[:, 2:] = 99.0, 2
-    assert torch.equal(crf.loss(scores, labels, words), crf.loss(other, others, words))
-    assert torch.equal(crf.decode(scores, words), crf.decode(other, words))
+    other_scores, other_labels = scores.clone(), labels.clone()
+    other_scores[:, 2:], other_labels[:, 2:] = 99.0, 2
+    assert torch.equal(crf.loss(scores, labels, words), crf.loss(other_scores, other_labels, words))
+    assert torch.equal(crf.decode(scores, words), crf.decode(other_scores, words))
 
 
 def make_encoder(kind: str):
@@ -84,7 +84,7 @@ def batch():
     return {"input_ids": ids.masked_fill(padding, 1), "attention_mask": ~padding}
 
 
-@each("kind", ["bert", "roberta"])  # the others: test_bodies.py
+@each("kind", ["bert", "roberta"])  # other kinds: test_bodies.py
 def test_states_are_the_librarys(kind, batch):
     encoder, positions = make_encoder(kind), torch.tensor([[0, 3], [0, 5]])
     with torch.no_grad():
@@ -111,7 +111,7 @@ def test_the_tagger_labels_each_word_in_each_layer(kind, characters, batch):
     batch["labels"] = torch.ones(2, 3, LAYERS, dtype=torch.long)
     assert tagger(batch).shape == (2, 3, LAYERS)
     loss = tagger.loss(batch)
-    batch["labels"][1, 2] = 2  # where there is no word
+    batch["labels"][1, 2] = 2  # a position without a word
     assert torch.equal(tagger.loss(batch), loss)
     loss.backward()
     assert all(weight.grad is not None for name, weight in tagger.named_parameters() if "pooler" not in name)
@@ -126,11 +126,11 @@ def test_of_several_possible_labels_any_will_do(crf):
     expected = 0.0
     for (i, length), layer in itertools.product(enumerate(lengths), range(LAYERS)):
         paths = list(itertools.product(range(LABELS), repeat=length))
-        of_all = torch.stack([score(crf, scores[i], layer, path) for path in paths])
-        may = [all(possible[i, position, layer, label] for position, label in enumerate(path)) for path in paths]
-        expected += float(of_all.logsumexp(0) - of_all[torch.tensor(may)].logsumexp(0))
-    found = float(crf.loss_of_any(scores, possible, words))
-    assert found == pytest.approx(expected / (sum(lengths) * LAYERS), rel=1e-5)
+        path_scores = torch.stack([score(crf, scores[i], layer, path) for path in paths])
+        allowed = [all(possible[i, position, layer, label] for position, label in enumerate(path)) for path in paths]
+        expected += float(path_scores.logsumexp(0) - path_scores[torch.tensor(allowed)].logsumexp(0))
+    loss = float(crf.loss_of_any(scores, possible, words))
+    assert loss == pytest.approx(expected / (sum(lengths) * LAYERS), rel=1e-5)
 
 
 @each("kind", ["linear", "CRF"])
@@ -153,10 +153,10 @@ def test_letters_tell_words_apart_that_a_vocabulary_does_not(batch):
 
 
 def test_the_letters_of_a_word_end_with_it_or_at_the_limit():
-    found = spell([["aα", "x" * 99], ["b"]])
-    assert found.shape == (2, 2, heads.LETTERS)
-    assert found[0, 0].tolist() == [97, heads.KINDS] + [0] * (heads.LETTERS - 2)
-    assert (found[0, 1] == 120).all() and not found[1, 1].any()
+    letters = spell([["aα", "x" * 99], ["b"]])
+    assert letters.shape == (2, 2, heads.LETTERS)
+    assert letters[0, 0].tolist() == [97, heads.KINDS] + [0] * (heads.LETTERS - 2)
+    assert (letters[0, 1] == 120).all() and not letters[1, 1].any()
 
 
 @each(("target", "outputs"), [("class", 3), ("labels", 3), ("number", 1)])
@@ -191,8 +191,8 @@ def test_weights_of_classes_count(batch):
     weighted.encoder.load_state_dict(plain.encoder.state_dict())
     batch |= {"positions": torch.zeros(2, 1, 1, dtype=torch.long), "labels": torch.tensor([0, 1])}
     with torch.no_grad():
-        each = torch.nn.functional.cross_entropy(plain(batch), batch["labels"], reduction="none")
-        assert float(weighted.loss(batch)) == pytest.approx(float((each * weights).mean()), rel=1e-5)
+        losses = torch.nn.functional.cross_entropy(plain(batch), batch["labels"], reduction="none")
+        assert float(weighted.loss(batch)) == pytest.approx(float((losses * weights).mean()), rel=1e-5)
 
 
 def test_spans_stand_where_they_may(batch):
@@ -227,8 +227,8 @@ def test_a_decay_over_layers_that_have_no_names_is_refused():
 
 
 def test_a_crf_with_its_own_rate_learns_what_may_not_follow(tmp_path):
-    """At the encoder's rate the transition from O to I stays near 0, where the encoder's weights hardly move either."""
-    found = {}
+    """At the encoder's rate the O-to-I transition stays near 0; the encoder's weights hardly move at either rate."""
+    transitions = {}
     for crf_rate in (1.0, 200.0):
         torch.manual_seed(0)
         tagger = heads.Tagger(models.encoder_of(models.build_model("bert", BODY, 50, 16, 0.0)), 1, 3, "CRF", 0.0)
@@ -239,14 +239,14 @@ def test_a_crf_with_its_own_rate_learns_what_may_not_follow(tmp_path):
             rate_of=lambda step: 5e-5, progress=Progress("test"), folder=tmp_path / str(crf_rate), fingerprint="x",
             shares=heads.share_rates(tagger, 1.0, crf_rate, 1.0),
         )  # fmt: skip
-        moved = (tagger.encoder.get_input_embeddings().weight - start).abs().max()
-        found[crf_rate] = tagger.crf.steps[0, 0, 2].item()
-        assert len(log) == len(Taught()) and moved < 60 * 5e-5
-    assert -0.01 < found[1.0] < 0 and found[200.0] < -0.3, found
+        change = (tagger.encoder.get_input_embeddings().weight - start).abs().max()
+        transitions[crf_rate] = tagger.crf.steps[0, 0, 2].item()
+        assert len(log) == len(Taught()) and change < 60 * 5e-5
+    assert -0.01 < transitions[1.0] < 0 and transitions[200.0] < -0.3, transitions
 
 
 class Taught:
-    """Sentences of made-up tokens whose tags are O, B and I as they may follow each other."""
+    """Sentences of made-up tokens with valid sequences of the tags O, B and I."""
 
     def __len__(self):
         return 60
@@ -258,6 +258,6 @@ class Taught:
         step, part, parts = key
         tags = torch.tensor([[0, 1, 2, 2, 0, 0], [1, 2, 0, 0, 1, 0], [0, 0, 1, 2, 0, 1], [0, 1, 0, 1, 2, 0]] * 2)
         ids = torch.randint(50, tags.shape, generator=torch.Generator().manual_seed(step))
-        places = torch.arange(6).expand_as(tags)
-        batch = {"input_ids": ids, "positions": places, "words": tags >= 0, "labels": tags[..., None]}
+        positions = torch.arange(6).expand_as(tags)
+        batch = {"input_ids": ids, "positions": positions, "words": tags >= 0, "labels": tags[..., None]}
         return {name: value[part::parts] for name, value in batch.items()}

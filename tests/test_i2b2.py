@@ -1,6 +1,6 @@
-"""i2b2/VA 2010 in the folders of its release, on notes written here: the real ones need an agreement.
+"""Tests of i2b2/VA 2010 in the folders of its release, on made-up notes, as the real ones need an agreement.
 
-That the form is read as it is written, and what is said of bad files: test_formats.py.
+test_formats.py tests reading the form and the errors for bad files.
 """
 
 from pathlib import Path
@@ -22,13 +22,13 @@ def test_pairs_of_types_that_nothing_relates(tmp_path):
     concepts = 'c="a" 1:0 1:0||t="test"\nc="b" 1:1 1:1||t="treatment"\nc="d" 1:3 1:3||t="test"\n'
     relations = 'c="d" 1:3 1:3||r="TeCP"||c="b" 1:1 1:1\n'
     folder = write(tmp_path, "a b c d\n", concepts, relations)
-    assert [r.label for r in i2b2.read_relations(folder)] == ["false", "false", "TeCP"]
+    assert [relation.label for relation in i2b2.read_relations(folder)] == ["false", "false", "TeCP"]
 
 
 def test_a_pair_may_have_several_relations_in_either_order(tmp_path):
-    other = 'c="his pain" 3:3 3:4||r="TrIP"||c="secret aspirin" 3:0 3:1\n'
-    found = i2b2.read_relations(write(tmp_path, related=RELATED + other))
-    assert [(r.id, r.label) for r in found[1:3]] == [("note.l2.l3", "TrAP"), ("note.l2.l3.1", "TrIP")]
+    reversed_relation = 'c="his pain" 3:3 3:4||r="TrIP"||c="secret aspirin" 3:0 3:1\n'
+    relations = i2b2.read_relations(write(tmp_path, related=RELATED + reversed_relation))
+    assert [(r.id, r.label) for r in relations[1:3]] == [("note.l2.l3", "TrAP"), ("note.l2.l3.1", "TrIP")]
 
 
 def test_a_line_that_begins_with_a_space_has_an_empty_first_word(tmp_path):
@@ -48,7 +48,7 @@ def test_the_test_set_is_in_two_folders(tmp_path):
 def test_folders_are_joined_and_concepts_need_no_relations(tmp_path):
     folders = write(tmp_path / "beth"), write(tmp_path / "partners", name="other")
     (folders[0] / "rel/note.rel").unlink()
-    assert {s.document for s in i2b2.read_concepts(*folders)} == {"note", "other"}
+    assert {sentence.document for sentence in i2b2.read_concepts(*folders)} == {"note", "other"}
     with pytest.raises(StudyError, match="note lacks one of"):
         i2b2.read_relations(*folders)
 

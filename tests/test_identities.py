@@ -1,4 +1,4 @@
-"""What an artefact is made again for: its version, its settings as resolved, and its data; never where code stands."""
+"""Tests of what makes an artefact stale: its version, resolved settings and data, but never where code stands."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ COMMITTED = sorted(paths.output("record").glob("*/results/*.json"))
 
 
 def test_every_committed_run_has_the_identity_that_its_settings_give():
-    """Those of a protocol as they are resolved now: a setting that changed would make a run stale, and fails here."""
+    """Protocol settings are resolved as of now: a changed setting would make a run stale, and fails here."""
     faults = []
     for path in COMMITTED:
         result = json.loads(path.read_text())
@@ -27,17 +27,19 @@ def test_every_committed_run_has_the_identity_that_its_settings_give():
         settings = open_study(result["scale"]).protocol(result["protocol"], result["dataset"])
         threads = params.load("scales", result["scale"]).threads
         for run in result["runs"]:
-            made = run["settings"]
-            wanted = finetuning.resolve_settings(settings, {name: made[name] for name in CHOSEN})
-            wanted |= {"seed": run["seed"], "fold": run["fold"], "split": "test", "threads": threads}
-            wanted |= {"precision": run["device"].rpartition(", ")[2]}
-            identity = provenance.identify("fine-tuning", run["version"], wanted, run["inputs"])
-            faults += [f"{path.name}, seed {run['seed']}: {k}" for k, value in identity.items() if run[k] != value]
+            recorded = run["settings"]
+            expected = finetuning.resolve_settings(settings, {name: recorded[name] for name in CHOSEN})
+            expected |= {"seed": run["seed"], "fold": run["fold"], "split": "test", "threads": threads}
+            expected |= {"precision": run["device"].rpartition(", ")[2]}
+            identity = provenance.identify("fine-tuning", run["version"], expected, run["inputs"])
+            faults += [
+                f"{path.name}, seed {run['seed']}: {key}" for key, value in identity.items() if run[key] != value
+            ]
     assert len(COMMITTED) > 90 and not faults
 
 
 def test_a_model_is_done_again_for_all_that_its_weights_follow_from():
-    """One dictionary serves its job and its record; what is resolved on a machine stands in the record alone."""
+    """Job and record share one dictionary; only the record has the settings resolved on a machine."""
     by_machine = {"precision", "processes", "epsilon"}
     for scale in ("smoke", "laptop", "paper"):
         for key in params.load("scales", scale).list_models():
@@ -51,9 +53,9 @@ def test_a_model_is_done_again_for_all_that_its_weights_follow_from():
 def test_committed_vocabularies_follow_from_the_settings_in_force():
     records = sorted(paths.output("record").glob("*/vocabularies/*/record.json"))
     for path in records:
-        found = open_study(path.parts[-4]).vocabulary(path.parent.name)
-        assert json.loads(path.read_text())["settings"] == found.recipe, path
-        assert found.recipe.items() <= state.vocabulary_state(found.study, found.key).items()
+        vocabulary = open_study(path.parts[-4]).vocabulary(path.parent.name)
+        assert json.loads(path.read_text())["settings"] == vocabulary.recipe, path
+        assert vocabulary.recipe.items() <= state.vocabulary_state(vocabulary.study, vocabulary.key).items()
     assert records
 
 
@@ -80,8 +82,8 @@ def test_precision_is_said_as_it_was_resolved(monkeypatch, native, auto):
 
 def test_what_an_optimizer_computes_with_is_part_of_a_runs_settings():
     settings = open_study("laptop").protocol("gu", "ncbi-disease")
-    found = finetuning.resolve_settings(settings, settings.candidates()[0])
-    assert (found["optimizer"], found["betas"], found["clip"], found["epsilon"]) == ("adamw", [0.9, 0.999], 1.0, 1e-6)
+    final = finetuning.resolve_settings(settings, settings.candidates()[0])
+    assert (final["optimizer"], final["betas"], final["clip"], final["epsilon"]) == ("adamw", [0.9, 0.999], 1.0, 1e-6)
 
 
 def test_a_setting_that_came_later_is_known_only_where_it_is_used():

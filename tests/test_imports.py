@@ -1,6 +1,7 @@
-"""The shape of lib: which way imports go, what is named twice, how dense a function may be.
+"""The structure of lib: the direction of imports, names used twice, the density of functions.
 
-Imports go from what is below both layers to the science, package after package, and then to the study.
+The modules directly in lib come first, then the science, package by package, then the study; each imports only
+what comes before it.
 """
 
 import ast
@@ -12,15 +13,15 @@ from graphlib import TopologicalSorter
 
 from lib.study import paths
 
-# Each may import what stands before it, and the modules that lie in lib itself.
+# Each may import those before it and the modules directly in lib.
 SCIENCE = ["corpora", "vocabularies", "modeling", "training", "pretraining", "benchmarks", "finetuning"]
 
 
-DENSEST = 12  # nodes of the syntax tree on a line of code
+DENSEST = 12  # mean number of syntax tree nodes per line of code
 
 
 def list_modules() -> list[str]:
-    """The modules of lib, without those that only make a folder a package."""
+    """List the modules of lib, except `__init__.py` files."""
     files = [path.relative_to(paths.ROOT) for path in (paths.ROOT / "lib").rglob("*.py") if path.stem != "__init__"]
     return [".".join(path.with_suffix("").parts) for path in files]
 
@@ -31,20 +32,20 @@ def read_tree(module: str) -> ast.Module:
 
 
 def find_package(module: str) -> str:
-    """The package of a module, '' for one that lies in lib itself."""
+    """Return the package of a module, '' for one directly in lib."""
     name = module.removeprefix("lib").strip(".").split(".")[0]
     return name if name and (paths.ROOT / "lib" / name).is_dir() else ""
 
 
 def list_imports(module: str, at_once: bool = False) -> set[str]:
-    """The modules of lib that a module imports, anywhere in it; `at_once`: when it is imported itself."""
-    found, tree = set(), read_tree(module)
+    """List the modules of lib that a module imports; `at_once`: only those it imports on being imported."""
+    modules, tree = set(), read_tree(module)
     for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "lib":
             for name in (f"{node.module}.{alias.name}" for alias in node.names):
                 is_module = (paths.ROOT / f"{name.replace('.', '/')}.py").exists()
-                found.add(name if is_module else node.module)
-    return found
+                modules.add(name if is_module else node.module)
+    return modules
 
 
 def test_imports_go_one_way():
@@ -97,6 +98,6 @@ print([name for name in (*both, "sphinx", "lark") if sys.modules.get(name)])
 
 
 def test_a_study_opens_and_the_command_line_begins_without_large_libraries():
-    """Every process of the study begins so. lark builds the grammar that lib/__init__.py leaves out."""
-    ran = subprocess.run([sys.executable, "-c", LOADED], cwd=paths.ROOT, capture_output=True, text=True, check=True)
-    assert ran.stdout == "[]\n[]\n"
+    """Every process of the study starts like this. lark would build the grammar that lib/__init__.py avoids."""
+    process = subprocess.run([sys.executable, "-c", LOADED], cwd=paths.ROOT, capture_output=True, text=True, check=True)
+    assert process.stdout == "[]\n[]\n"

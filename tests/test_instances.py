@@ -1,4 +1,4 @@
-"""One instance: what is predicted of it, what a model reads, and what somebody wrote."""
+"""Instances: what is predicted for them, what a model reads, and the text as somebody wrote it."""
 
 from conftest import each
 from hypothesis import given, settings
@@ -40,21 +40,21 @@ def test_dummies_are_no_natural_text(dummy):
 @QUICK
 @given(st.text(), st.text())
 def test_natural_texts_are_never_blank_and_lose_nothing_but_white_space(one, two):
-    found = Pair("1", one, two, "yes").natural
-    assert all(part == part.strip() != "" and "\n" not in part for part in found)
-    assert "".join("".join(found).split()) == "".join((one + two).split())
+    texts = Pair("1", one, two, "yes").natural
+    assert all(text == text.strip() != "" and "\n" not in text for text in texts)
+    assert "".join("".join(texts).split()) == "".join((one + two).split())
 
 
 def test_what_is_to_be_predicted_can_be_counted():
-    found = [
+    instances = [
         Sentence(["a", "b"], ["O", "B-x"]),
         Labelled("1", ("a",), ("x", "y")),
         Question("1", "a", ("b",), ("Two", "one"), ()),
         Pair("1", "a", "b", 2.5),
         PAIR,
     ]
-    assert [one.gold for one in found] == [("O", "B-x"), ("x", "y"), ("one", "two"), 2.5, "false"]
-    assert len({one.gold for one in found}) == 5
+    assert [instance.gold for instance in instances] == [("O", "B-x"), ("x", "y"), ("one", "two"), 2.5, "false"]
+    assert len({instance.gold for instance in instances}) == 5
 
 
 @each(

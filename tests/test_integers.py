@@ -1,4 +1,4 @@
-"""The integer check, by hand and by trying everything; errors of scores for the draw of the test set; page 95."""
+"""The integer check, by hand and by brute force; errors of scores from the sampling of the test set; page 95."""
 
 from itertools import product
 
@@ -28,7 +28,7 @@ def count(gold: int, precision: str = "", recall: str = "", f1: str = "", cut: b
 @each(
     ("asked", "found"),
     [
-        # BioBERT on NCBI disease as its journal article has it: one run, and only one.
+        # BioBERT on NCBI disease, as in its journal article: exactly one set of counts fits.
         ((960, "88.22", "91.25", "89.71"), [[876, 993, 993]]),
         ((960, "88.22", "91.26"), []),  # 876 of 960 is 91.25, 877 is 91.35
         ((3, "66.7", "66.7"), [[2, 3, 3]]),
@@ -36,9 +36,9 @@ def count(gold: int, precision: str = "", recall: str = "", f1: str = "", cut: b
         ((3, "66.6", "66.6"), []),  # 66.66… is 66.7 rounded
         ((8, "100", "12"), [[1, 1, 1]]),  # 12.5: a tie may go either way
         ((8, "100", "13"), [[1, 1, 1]]),
-        ((4, "", "", "80"), [[4, 6, 6]]),  # twice 4 of 10
+        ((4, "", "", "80"), [[4, 6, 6]]),  # 2 * 4 / (4 + 6)
         ((1, "50"), [[1, 2, 2]]),
-        ((1, "1"), [[1, 67, 200]]),  # many predicted
+        ((1, "1"), [[1, 67, 200]]),  # 67 to 200 predicted all fit
     ],
 )
 def test_counts_print_as_scores(asked, found):
@@ -69,17 +69,17 @@ def prints(part: int, of: int, units: int, whole: int) -> bool:
 
 @each(("gold", "precision", "recall"), [(30, "80", "90"), (7, "99", "50"), (12, "1", "100"), (40, "62.5", "71.2")])
 def test_chance_is_the_share_of_all_pairs_nearby_that_some_counts_print_as(gold, precision, recall):
-    one, other = percent(precision), percent(recall)
-    most = 300 * gold if one.units < 3 else 3 * gold
+    printed_precision, printed_recall = percent(precision), percent(recall)
+    most = 300 * gold if printed_precision.units < 3 else 3 * gold
     fit = [
         any(
-            prints(found, gold, second, other.whole)
-            and any(prints(found, all_, first, one.whole) for all_ in range(found, most))
-            for found in range(1, gold + 1)
+            prints(right, gold, second, printed_recall.whole)
+            and any(prints(right, predicted, first, printed_precision.whole) for predicted in range(right, most))
+            for right in range(1, gold + 1)
         )
-        for first, second in product(one.near.tolist(), other.near.tolist())
+        for first, second in product(printed_precision.near.tolist(), printed_recall.near.tolist())
     ]
-    assert PAGE.chance_of_pair(gold, one, other) == pytest.approx(sum(fit) / len(fit))
+    assert PAGE.chance_of_pair(gold, printed_precision, printed_recall) == pytest.approx(sum(fit) / len(fit))
 
 
 def test_chance_of_one_score():
@@ -94,9 +94,9 @@ def test_chance_of_one_score():
 @pytest.mark.parametrize("f1", [0.3, 0.6, 0.9])
 def test_the_error_of_an_f1_is_that_over_draws_of_what_is_gold_or_predicted(f1):
     gold = 1000
-    every = round(gold * (2 - f1))  # gold or predicted, where as many are predicted
-    found = np.random.default_rng(0).binomial(every, f1 / (2 - f1), 20_000)  # true positives
-    assert PAGE.error_of_f1(f1, gold) == pytest.approx(np.std(2 * found / (every + found)), rel=0.03)
+    union = round(gold * (2 - f1))  # gold or predicted, if the two are equally many
+    true_positives = np.random.default_rng(0).binomial(union, f1 / (2 - f1), 20_000)
+    assert PAGE.error_of_f1(f1, gold) == pytest.approx(np.std(2 * true_positives / (union + true_positives)), rel=0.03)
 
 
 def test_the_error_of_a_share_is_a_binomials():
@@ -124,16 +124,16 @@ def test_the_page_makes_the_committed_table(tmp_path, monkeypatch):
     page = run("95_integer_check")
     assert (tmp_path / "integers.csv").read_bytes() == recorded and (tmp_path / "integers.svg").exists()
     checked = page["checked"]
-    of_biobert = checked.query("paper == 'lee-biobert' and table == '4' and row != 'BC4CHEMD'")
-    cells = page["count_fits"](of_biobert).iloc[0]
+    biobert = checked.query("paper == 'lee-biobert' and table == '4' and row != 'BC4CHEMD'")
+    cells = page["count_fits"](biobert).iloc[0]
     assert cells[["cells", "fit", "with F1 too", "rare", "rare, fit"]].tolist() == [28, 6, 2, 12, 0]
     assert cells["by chance"] == pytest.approx(8, abs=0.1)
-    assert set(of_biobert["gold"]) == set(GOLD.values())
+    assert set(biobert["gold"]) == set(GOLD.values())
     assert not checked.duplicated(["paper", "table", "row", "column", "gold", "score"]).any()
     assert len(page["said"]) == 4
     ties = page["ties"].set_index(["table", "dataset"])
     assert (ties["tied"] >= 1).all() and (ties["tied"] <= ties["scores"]).all()
-    assert ties.loc[("gu-6", "gad"), ["scores", "tied"]].tolist() == [9, 9]  # of 534 sentences
+    assert ties.loc[("gu-6", "gad"), ["scores", "tied"]].tolist() == [9, 9]  # its test set has 534 sentences
 
 
 def test_without_the_record_the_page_shows_what_is_printed(tmp_path, monkeypatch):

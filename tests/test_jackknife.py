@@ -1,4 +1,4 @@
-"""Variances of scores over draws of test documents, against what is known of a share."""
+"""Tests of the variance of scores over test documents, against the known variance of a proportion."""
 
 import math
 import random
@@ -13,8 +13,8 @@ from lib.benchmarks.registry import DATASETS
 
 def test_the_variance_of_an_accuracy_is_a_binomials():
     rng = random.Random(0)
-    test = [Labelled(str(place), ("a",), ("yes",)) for place in range(3000)]
-    predicted = sorted([("yes",) if rng.random() < 0.7 else ("no",) for _ in test])  # as in files by label
+    test = [Labelled(str(number), ("a",), ("yes",)) for number in range(3000)]
+    predicted = sorted([("yes",) if rng.random() < 0.7 else ("no",) for _ in test])  # as in files sorted by label
     variance, freedom = jackknife.find_variance(jackknife.leave_documents_out(DATASETS["docclsjp"], test, predicted))
     assert freedom == 29 and math.sqrt(variance) == pytest.approx(100 * math.sqrt(0.7 * 0.3 / 3000), rel=0.35)
 
@@ -24,21 +24,21 @@ def test_what_is_of_one_document_is_left_out_together():
     named = [Sentence(["a"], ["B"], document) for document in "xyz" for _ in range(50)]
     groups = jackknife.group_documents(dataset, named).reshape(3, 50)
     assert (groups == groups[:, :1]).all() and sorted(groups[:, 0]) == [0, 1, 2]
-    two = jackknife.leave_documents_out(dataset, named[:100], [["B"]] * 100)
-    assert two == []  # two documents say nothing of their scatter
+    scores = jackknife.leave_documents_out(dataset, named[:100], [["B"]] * 100)
+    assert scores == []  # two documents are too few for a variance
     unnamed = [Sentence(["a"], ["B"]) for _ in range(90)]
     assert jackknife.group_documents(dataset, unnamed).tolist() == [group for group in range(30) for _ in range(3)]
     assert jackknife.find_variance(jackknife.leave_documents_out(dataset, unnamed, [["B"]] * 90)) == (0.0, 29)
-    asked = [Labelled(str(n), (f"question {n}", f"text {n // 2}"), ("yes",)) for n in range(40)]
-    groups = jackknife.group_documents(DATASETS["jmed-crade"], asked).reshape(20, 2)
+    questions = [Labelled(str(number), (f"question {number}", f"text {number // 2}"), ("yes",)) for number in range(40)]
+    groups = jackknife.group_documents(DATASETS["jmed-crade"], questions).reshape(20, 2)
     assert (groups[:, 0] == groups[:, 1]).all() and len({*groups[:, 0]}) == 20
 
 
 def test_of_two_sides_the_difference_is_drawn_and_each_fold_apart():
-    better, than = [[3.0, 2.0, 2.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]  # a run, and two
-    assert jackknife.compare_sides({1: better}, {1: than}) == (pytest.approx(3 / 4 * 2), 3)
-    shorter = {1: better, 2: [[5.0, 5.0, 5.0]]}  # of folds with fewer documents there are fewer groups
-    variance, freedom = jackknife.compare_sides(shorter, {1: than, 2: [[1.0, 1.0, 1.0]]})
+    better, worse = [[3.0, 2.0, 2.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]  # one run, and two
+    assert jackknife.compare_sides({1: better}, {1: worse}) == (pytest.approx(3 / 4 * 2), 3)
+    shorter = {1: better, 2: [[5.0, 5.0, 5.0]]}  # a fold with fewer documents has fewer groups
+    variance, freedom = jackknife.compare_sides(shorter, {1: worse, 2: [[1.0, 1.0, 1.0]]})
     assert (variance, freedom) == (pytest.approx(1.5 / 4), 3)
-    for lacking in ({1: [[]]}, {2: than}, {1: [[1.0, 2.0]]}, {1: [[1.0, math.nan, 1.0, 1.0]]}):
-        assert jackknife.compare_sides({1: better}, lacking) is None
+    for incomplete in ({1: [[]]}, {2: worse}, {1: [[1.0, 2.0]]}, {1: [[1.0, math.nan, 1.0, 1.0]]}):
+        assert jackknife.compare_sides({1: better}, incomplete) is None

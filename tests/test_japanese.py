@@ -1,4 +1,4 @@
-"""Japanese vocabularies: MeCab's words to WordPiece, nothing split or stripped; elsewhere BertJapaneseTokenizer."""
+"""Japanese vocabularies: WordPiece on MeCab's words as they are; elsewhere they load as BertJapaneseTokenizer."""
 
 import os
 
@@ -35,10 +35,10 @@ def tokenizer():
 
 
 def real_sentences() -> list[str]:
-    """Documents of JMED-LLM, where the folder of real data is."""
+    """Return sentences of JMED-LLM; none without the folder of real data."""
     folder = paths.ROOT / os.environ.get("STUDY_DATA", "../shared/data")
-    some = registry.lookup("jmed-crade").at(folder).load("test")[:150] if folder.is_dir() else []
-    return list(dict.fromkeys(sentence for one in some for sentence in one.sentences))
+    documents = registry.lookup("jmed-crade").at(folder).load("test")[:150] if folder.is_dir() else []
+    return list(dict.fromkeys(sentence for document in documents for sentence in document.sentences))
 
 
 def test_words_stay_whole_and_voiced(tokenizer):
@@ -46,8 +46,8 @@ def test_words_stay_whole_and_voiced(tokenizer):
     assert {"糖尿", "投与", "アレルギー", "が", "で", "ぜんそく", "mg"} <= {*vocabulary}
     (ids,) = encode_texts(tokenizer, [segment_japanese("アレルギーが、糖尿病で。ＭＧ")])["input_ids"]
     assert tokenizer.convert_ids_to_tokens(ids) == ["アレルギー", "が", "、", "糖尿", "病", "で", "。", "mg"]
-    again = learning.train_vocabulary(lambda: TEXT, "wordpiece", 1000, cased=False, language="ja")
-    assert fingerprint_tokenizer(again) == fingerprint_tokenizer(tokenizer)
+    retrained = learning.train_vocabulary(lambda: TEXT, "wordpiece", 1000, cased=False, language="ja")
+    assert fingerprint_tokenizer(retrained) == fingerprint_tokenizer(tokenizer)
 
 
 def test_a_folder_opens_elsewhere_as_bert_japanese_with_the_same_ids(tokenizer, tmp_path):
@@ -56,15 +56,15 @@ def test_a_folder_opens_elsewhere_as_bert_japanese_with_the_same_ids(tokenizer, 
     for number, ours in enumerate((tokenizer, trained)):  # with unknown tokens, and with few
         folder = tmp_path / str(number)
         ours.save_pretrained(folder)
-        theirs, again = AutoTokenizer.from_pretrained(folder), load_vocabulary(folder)
-        assert type(theirs) is BertJapaneseTokenizer and type(again) is JapaneseTokenizer
-        assert fingerprint_tokenizer(again) == fingerprint_tokenizer(ours)
-        plain = [text for text in texts if "[" not in text]  # what is written as a special token is text in the study
-        found = encode_texts(again, [segment_japanese(text) for text in plain])["input_ids"]
-        assert found == [theirs(text, add_special_tokens=False)["input_ids"] for text in plain]
-        (ids,) = encode_texts(again, [segment_japanese(SENTENCES[3])])["input_ids"]
-        assert not {*ids} & {again.mask_token_id, again.pad_token_id}
-        assert again("薬", "病")["input_ids"] == theirs("薬", "病")["input_ids"]
+        theirs, reloaded = AutoTokenizer.from_pretrained(folder), load_vocabulary(folder)
+        assert type(theirs) is BertJapaneseTokenizer and type(reloaded) is JapaneseTokenizer
+        assert fingerprint_tokenizer(reloaded) == fingerprint_tokenizer(ours)
+        plain = [text for text in texts if "[" not in text]  # the study reads written special tokens as text
+        encoded = encode_texts(reloaded, [segment_japanese(text) for text in plain])["input_ids"]
+        assert encoded == [theirs(text, add_special_tokens=False)["input_ids"] for text in plain]
+        (ids,) = encode_texts(reloaded, [segment_japanese(SENTENCES[3])])["input_ids"]
+        assert not {*ids} & {reloaded.mask_token_id, reloaded.pad_token_id}
+        assert reloaded("薬", "病")["input_ids"] == theirs("薬", "病")["input_ids"]
 
 
 def test_a_model_keeps_it_and_reads_japanese_alone(tokenizer, tmp_path):

@@ -1,4 +1,4 @@
-"""Result files that travel, and the page that puts them beside printed scores and baselines."""
+"""Result files that people exchange, and the page that compares them with printed scores and baselines."""
 
 import json
 from types import SimpleNamespace
@@ -13,14 +13,12 @@ from lib.benchmarks import registry
 from lib.errors import StudyError
 from lib.study import cli, leaderboard, open_study, parsing, paths, result_files, results, runner, scores, show
 
-PRINTED = pd.DataFrame(
-    [["gu-pubmedbert", "ddi", "PubMedBERT", "gu-6", 82.0]], columns=scores.PRINTED
-)
+PRINTED = pd.DataFrame([["gu-pubmedbert", "ddi", "PubMedBERT", "gu-6", 82.0]], columns=scores.PRINTED)
 
 
 @pytest.fixture
 def study(tmp_path, monkeypatch):
-    """Scale smoke with one encoder that ran on two sets, and baselines of one of them."""
+    """Scale smoke with one encoder that ran on two datasets, and baselines of one of them."""
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     monkeypatch.setattr(scores, "list_registered_scores", lambda study, papers: PRINTED)
     write_result("bert-general", "ddi", [60.0, 61.0, 65.0])
@@ -49,13 +47,13 @@ def read_written(study) -> tuple:
 
 def test_a_file_says_what_was_measured_and_comes_back_as_it_was(study):
     path, content = read_written(study)
-    found = result_files.read_result_file(path)
-    assert found == parsing.check_settings("it", content, result_files.ResultFile)
-    assert found.model.model_dump() == {
+    result_file = result_files.read_result_file(path)
+    assert result_file == parsing.check_settings("it", content, result_files.ResultFile)
+    assert result_file.model.model_dump() == {
         "name": "bert-general", "title": "A model", "source": "pretrained at scale smoke", "revision": "w",
         "n_parameters": 1000,
     }  # fmt: skip
-    ddi, biosses = found.results  # and none of GAD, which has not been run
+    ddi, biosses = result_file.results  # and none for GAD, which has not been run
     assert (ddi.task_type, ddi.dataset.path, ddi.main_score, ddi.mean, ddi.std) == (
         "RelationClassification", "ddi", "f1", 62.0, 2.65,
     )  # fmt: skip
@@ -63,7 +61,7 @@ def test_a_file_says_what_was_measured_and_comes_back_as_it_was(study):
     assert ddi.settings == {"epochs": 3} and ddi.baselines == {"chance": 10.75}
     assert biosses.task_type == "STS" and biosses.mean is biosses.interval is biosses.scores[0].main_score is None
     assert result_files.write_result_file(study, "nobody", "gu", ["ddi"]) == []
-    assert path.parent != paths.evaluations("smoke")  # whose JSON files are targets of the command line
+    assert path.parent != paths.evaluations("smoke")  # JSON files there are targets of the command line
 
 
 def test_the_description_of_the_format_has_every_field_of_the_schema():
@@ -104,9 +102,9 @@ def test_folders_are_checked_before_the_page_runs(study, tmp_path, monkeypatch, 
 
     def ask(*folders) -> str:
         assert cli.main(["leaderboard", *map(str, folders), "--scale", "smoke"]) == 1
-        said = capsys.readouterr().err
-        assert len(said.splitlines()) == 1
-        return said
+        message = capsys.readouterr().err
+        assert len(message.splitlines()) == 1
+        return message
 
     assert "no folder other" in ask(path.parent, other)
     other.mkdir()
@@ -129,29 +127,31 @@ def test_files_stand_beside_own_runs_printed_scores_and_baselines(study, tmp_pat
     artefacts.write_json(tmp_path / "sent/friend.json", content)
     content["model"] |= {"name": "bert-general"}  # other weights under a name that is taken
     artefacts.write_json(tmp_path / "sent/namesake.json", content)
-    lines, runs = leaderboard.join(study, result_files.read_folders([tmp_path / "sent"], True))
-    ddi = lines[lines["dataset"] == "ddi"].set_index("model")
+    rows, runs = leaderboard.join(study, result_files.read_folders([tmp_path / "sent"], True))
+    ddi = rows[rows["dataset"] == "ddi"].set_index("model")
     encoders = ["friend", "bert-general", "bert-general, this study"]
     kinds = dict.fromkeys(encoders, "encoder") | {"PubMedBERT (gu-6)": "printed", "chance": "baseline"}
     assert ddi["kind"].to_dict() == kinds
     assert ddi["ours"].round(2).tolist() == [62.0, 62.0, 62.0, 82.0, 10.75] and len(runs) == 18
-    assert leaderboard.tie(study, lines, runs)["group"].eq("").all()  # of made-up data
-    wide = definitions("03_leaderboard", "KINDS").widen(lines.assign(group="a"))
+    assert leaderboard.tie(study, rows, runs)["group"].eq("").all()  # made-up data are not compared
+    wide = definitions("03_leaderboard", "KINDS").widen(rows.assign(group="a"))
     assert wide["ddi"].tolist()[-2:] == ["82.00 a", "10.75 a"] and wide["kind"].iloc[0] == "encoder"
-    own, _ = leaderboard.join(study, [])
-    assert own.loc[own["kind"] == "encoder", "model"].unique().tolist() == ["bert-general"]
+    own_rows, _ = leaderboard.join(study, [])
+    assert own_rows.loc[own_rows["kind"] == "encoder", "model"].unique().tolist() == ["bert-general"]
 
 
 def make_runs(**values: tuple[float, ...]) -> dict[str, pd.DataFrame]:
-    """Runs by model; the test documents move no difference."""
+    """Return runs by model; their differences do not vary over test documents."""
     return {
-        model: pd.DataFrame({"seed": range(len(of)), "fold": 1, "value": of, "jackknife": [(1.0, 1.0, 1.0)] * len(of)})
-        for model, of in values.items()
+        model: pd.DataFrame(
+            {"seed": range(len(by_seed)), "fold": 1, "value": by_seed, "jackknife": [(1.0, 1.0, 1.0)] * len(by_seed)}
+        )
+        for model, by_seed in values.items()
     }
 
 
 def test_models_share_a_letter_unless_they_are_apart():
-    """a is above b and c, which are alike; d scatters so much that it is apart from none."""
+    """a is above b and c, which tie; d scatters so much that it ties with all."""
     sides = make_runs(b=(80.0, 80.1, 80.2), a=(90.0, 90.1, 90.2), d=(60.0, 70.0, 95.0), c=(79.9, 80.0, 80.1))
     assert leaderboard.name_ties(sides) == {"a": "a", "b": "b", "c": "b", "d": "ab"}
     assert leaderboard.name_ties({"a": sides["a"]}) == {}
@@ -162,28 +162,28 @@ def test_models_share_a_letter_unless_they_are_apart():
 
 
 def test_only_runs_of_one_dataset_revision_protocol_and_scale_are_compared():
-    place = {"dataset": "ddi", "protocol": "gu", "scale": "laptop", "revision": "1"}
+    fields = {"dataset": "ddi", "protocol": "gu", "scale": "laptop", "revision": "1"}
     sides = make_runs(a=(90.0, 90.1, 90.2), b=(80.0, 80.1, 80.2), few=(85.0, 85.1), other=(70.0, 70.1, 70.2))
-    runs = pd.concat([side.assign(model=model, **place) for model, side in sides.items()])
+    runs = pd.concat([side.assign(model=model, **fields) for model, side in sides.items()])
     runs.loc[runs["model"] == "other", "revision"] = "2"
-    lines = runs.drop_duplicates("model").assign(ours=0.0)
+    rows = runs.drop_duplicates("model").assign(ours=0.0)
     printed = pd.DataFrame([{"dataset": "ddi", "protocol": "gu", "model": "PubMedBERT (gu-6)", "ours": 82.0}])
     real = SimpleNamespace(budget=SimpleNamespace(made_up=False))
-    found = leaderboard.tie(real, pd.concat([lines, printed]), runs)
-    assert found.set_index("model")["group"].to_dict() == {"a": "a", "b": "b", "few": "", "other": "",
-                                                           "PubMedBERT (gu-6)": ""}  # fmt: skip
+    tied = leaderboard.tie(real, pd.concat([rows, printed]), runs)
+    assert tied.set_index("model")["group"].to_dict() == {"a": "a", "b": "b", "few": "", "other": "",
+                                                          "PubMedBERT (gu-6)": ""}  # fmt: skip
 
 
 def test_a_mean_is_of_models_that_have_all_its_sets(monkeypatch):
     monkeypatch.setattr(scores, "list_means", lambda study, paper: {"Average (gu-6)": {0: ["ddi", "gad"], 1: ["hoc"]}})
     values = {"whole": {"ddi": 60.0, "gad": 70.0, "hoc": 80.0}, "some": {"ddi": 60.0, "hoc": 80.0}}
-    lines = pd.DataFrame(
+    rows = pd.DataFrame(
         {"protocol": "gu", "model": model, "kind": "encoder", "dataset": dataset, "ours": value}
-        for model, of in values.items()
-        for dataset, value in of.items()
+        for model, by_dataset in values.items()
+        for dataset, value in by_dataset.items()
     )
     list_model_means = definitions("03_leaderboard").list_model_means
-    (mean,) = list_model_means(open_study("smoke"), lines).to_dict("records")
+    (mean,) = list_model_means(open_study("smoke"), rows).to_dict("records")
     assert (mean["model"], mean["of"], mean["ours"]) == ("whole", 3, (65 + 80) / 2)  # over groups of sets
 
 

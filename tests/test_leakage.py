@@ -1,4 +1,4 @@
-"""Test sentences found whole in a text by hashes alone, and texts that are copies or nearly so."""
+"""Tests of leakage: whole test sentences found in a text by hashes alone, and texts that are copies or nearly so."""
 
 import random
 import unicodedata
@@ -66,16 +66,16 @@ def test_sentences_under_ten_words_are_left_out():
 
 
 def test_test_sentences_that_begin_alike_are_told_apart():
-    one, two = f"{TEN} one", f"{TEN} two"
-    assert find([one, two], two) == {leakage.number_sentence(two.split())}
-    assert find([one, two], f"{TEN} three") == set()
-    assert find([TEN, one], one) == {leakage.number_sentence(words.split()) for words in (TEN, one)}
-    assert len(find([TEN], f"a b c a b {TEN}")) == 1  # a beginning that breaks off first
+    first, second = f"{TEN} one", f"{TEN} two"
+    assert find([first, second], second) == {leakage.number_sentence(second.split())}
+    assert find([first, second], f"{TEN} three") == set()
+    assert find([TEN, first], first) == {leakage.number_sentence(words.split()) for words in (TEN, first)}
+    assert len(find([TEN], f"a b c a b {TEN}")) == 1  # a false start comes first
 
 
 def test_an_index_holds_no_text(tmp_path):
     index = leakage.index_sentences([SENTENCE, SENTENCE.upper(), TEN])
-    assert index.num_rows == 2  # two spellings of one sentence are one
+    assert index.num_rows == 2  # two spellings of one sentence count once
     assert all(pa.types.is_integer(field.type) for field in index.schema)
     pq.write_table(index, tmp_path / "index.parquet")
     again = leakage.TestSentences(pq.read_table(tmp_path / "index.parquet"))
@@ -100,22 +100,22 @@ def test_an_index_holds_no_text(tmp_path):
     ],
 )
 def test_copies_around_the_threshold(size, changed, verdict):
-    """Over made-up texts: none beyond the threshold is judged near, and of those within it most are found."""
+    """On made-up texts, none below the threshold is judged near, and most of those above it are found."""
     verdicts = []
     for seed in range(20):
         words = made_up(seed, size)
-        other = ["changed" if i in changed else word for i, word in enumerate(words)]
-        verdicts.append(leakage.Copies([made_up(1000 + seed, size), words]).judge(other))
+        copy = ["changed" if i in changed else word for i, word in enumerate(words)]
+        verdicts.append(leakage.Copies([made_up(1000 + seed, size), words]).judge(copy))
     assert verdicts.count(verdict) >= (20 if verdict != "near" else 12)
     assert set(verdicts) <= {verdict, ""}
 
 
 @each(("cut", "least", "most"), [(4, 20, 40), (5, 20, 40), (6, 0, 0)])
 def test_exactly_the_share_is_near(cut, least, most):
-    """Of 25 shingles a text without its first 5 words has 20, a share of 0.8, and without 6 it has 19."""
-    judged = [leakage.Copies([made_up(seed, 29)]).judge(made_up(seed, 29)[cut:]) for seed in range(40)]
-    assert least <= judged.count("near") <= most
-    assert "same" not in judged
+    """Of 25 shingles, a text without its first 5 words keeps 20, a share of 0.8; without 6 it keeps 19."""
+    verdicts = [leakage.Copies([made_up(seed, 29)]).judge(made_up(seed, 29)[cut:]) for seed in range(40)]
+    assert least <= verdicts.count("near") <= most
+    assert "same" not in verdicts
 
 
 def test_an_empty_text_and_an_empty_index():

@@ -1,4 +1,4 @@
-"""Each kind of leak on tiny made-up datasets, with results counted by hand; the page on a small registry of them."""
+"""Tests of each kind of leak on tiny made-up datasets, counted by hand, and of page 14 on a small registry."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,7 +37,7 @@ def long_text(seed: int, size: int = 40) -> str:
 
 
 def make_dataset(folder, key: str, family: str, metric: str, splits: dict[str, list], **facts) -> datasets.Dataset:
-    """A dataset of these instances by split, each in an empty file of its own."""
+    """Make a dataset that reads these instances by split, and create an empty file for each split."""
     for split in splits:
         (folder / f"{key}-{split}").touch()
     files = {split: (f"{key}-{split}",) for split in splits}
@@ -69,9 +69,9 @@ def test_a_development_set_that_is_the_test_set(dev, equal):
 
 def test_labels_that_contradict():
     rows = [("a", "1"), ("a", "1"), ("b", "0"), ("c", "0"), ("a", "0"), ("b", "0")]
-    count, of, most = PAGE.count_contradictions(relation(*row) for row in rows)
-    # Three rows have the text a, of which two have label 1: whoever says 1 is wrong once in six.
-    assert (count, of) == (3, 6) and most == pytest.approx(100 * 5 / 6)
+    count, total, best_accuracy = PAGE.count_contradictions(relation(*row) for row in rows)
+    # Three rows have the text a, two of them with label 1: always predicting 1 for a errs once in six rows.
+    assert (count, total) == (3, 6) and best_accuracy == pytest.approx(100 * 5 / 6)
     tags = [tagged("a b", "O B"), tagged("a b", "O O"), tagged("a", "O")]
     assert PAGE.count_contradictions(tags)[:2] == (2, 3)
     assert PAGE.count_contradictions([Labelled("1", ("A.",), ("x",)), Labelled("2", ("A.",), ())]) == (2, 2, 50)
@@ -79,13 +79,13 @@ def test_labels_that_contradict():
 
 def test_long_sentences_are_those_of_all_folds_in_plain_words(tmp_path):
     long, other = long_text(1, 10), long_text(2, 12)
-    words = make_dataset(
+    tagged_set = make_dataset(
         tmp_path, "words", "tagging", "entity-f1", {"test": [tagged(long.title()), tagged("too short")]}
     )
-    assert PAGE.long_sentences(words, "test") == {long}
-    whole = {"test": [Labelled("1", (f"{long} . {other} .",), ("x",))]}
-    document = make_dataset(tmp_path, "whole", "documents", "accuracy", whole)
-    assert PAGE.long_sentences(document, "test") == {long, other}
+    assert PAGE.long_sentences(tagged_set, "test") == {long}
+    splits = {"test": [Labelled("1", (f"{long} . {other} .",), ("x",))]}
+    document_set = make_dataset(tmp_path, "whole", "documents", "accuracy", splits)
+    assert PAGE.long_sentences(document_set, "test") == {long, other}
     folds = datasets.Dataset("f", "F", "tagging", "", "entity-f1", lambda path: [tagged(long_text(int(path.name), 10))],
                              {"test": ("{fold}",)}, folds=2).at(tmp_path)  # fmt: skip
     for fold in ("1", "2"):
@@ -94,9 +94,9 @@ def test_long_sentences_are_those_of_all_folds_in_plain_words(tmp_path):
 
 
 def test_questions_are_those_that_are_asked():
-    asked = Question("1", "Who is it?", ("P.",), ("a",), ())
-    scored = Pair("2", "A sentence.", "x", 1.0)  # of likeness
-    assert PAGE.list_questions([asked, answer("3", "x", "yes", "WHO is it"), scored]) == {"who is it"}
+    question = Question("1", "Who is it?", ("P.",), ("a",), ())
+    pair = Pair("2", "A sentence.", "x", 1.0)  # a similarity score
+    assert PAGE.list_questions([question, answer("3", "x", "yes", "WHO is it"), pair]) == {"who is it"}
 
 
 def test_a_label_is_guessed_from_the_second_text():
@@ -111,25 +111,30 @@ def test_a_label_is_guessed_from_the_second_text():
 
 @pytest.fixture
 def lines(tmp_path, monkeypatch):
-    """(finding, dataset, where) -> the line of the page, of a registry of made-up sets and a corpus of two files."""
+    """Return the page's rows by (finding, dataset, where), for made-up datasets and a corpus of two files."""
     first, second, short = tagged(long_text(1, 12)), tagged(long_text(2, 12)), tagged("a b", "O B")
-    asked = [answer("1", "good", "yes"), answer("2", "bad", "no"), answer("3", "bad", "no"), answer("4", "good", "no")]
-    two = [relation("a", "1"), relation("b", "0")]
+    answer_pairs = [
+        answer("1", "good", "yes"),
+        answer("2", "bad", "no"),
+        answer("3", "bad", "no"),
+        answer("4", "good", "no"),
+    ]
+    pairs = [relation("a", "1"), relation("b", "0")]
     sets = [
         ("one", "tagging", "entity-f1", {"train": [short], "test": [first, second, short]}),
         ("two", "tagging", "entity-f1", {"train": [first], "test": [tagged("new pain", "B I")]}),
         ("two-again", "tagging", "entity-f1", {"test": [tagged("new pain", "B I")]}),
-        ("answers", "answers", "accuracy", {"train": [*NEWS, answer("9", "yes it is", "yes")], "test": asked}),
-        ("pairs", "relations", "binary-f1", {"train": [two[0], relation("b", "1")], "dev": two, "test": two}),
+        ("answers", "answers", "accuracy", {"train": [*NEWS, answer("9", "yes it is", "yes")], "test": answer_pairs}),
+        ("pairs", "relations", "binary-f1", {"train": [pairs[0], relation("b", "1")], "dev": pairs, "test": pairs}),
         ("asked", "questions", "squad", {"test": [Question("1", "is it", ("P.",), ("a",), ())]}),
     ]  # fmt: skip
     (tmp_path / "data").mkdir()
-    known = {key: make_dataset(tmp_path / "data", key, *facts) for key, *facts in sets}
-    monkeypatch.setattr(registry, "DATASETS", known)
+    registered = {key: make_dataset(tmp_path / "data", key, *facts) for key, *facts in sets}
+    monkeypatch.setattr(registry, "DATASETS", registered)
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
     numbers = [leakage.number_sentence(sentence.words) for sentence in (first, second)]
-    for file, found in {"x": [[numbers[0]], [], numbers], "y": [[numbers[1]], [], [7]]}.items():
-        pq.write_table(pa.table({"test texts": pa.array(found, pa.list_(pa.uint32()))}), tmp_path / file)
+    for file, sentence_numbers in {"x": [[numbers[0]], [], numbers], "y": [[numbers[1]], [], [7]]}.items():
+        pq.write_table(pa.table({"test texts": pa.array(sentence_numbers, pa.list_(pa.uint32()))}), tmp_path / file)
     monkeypatch.setattr(Corpus, "files", [("s", "x"), ("s", "y")])
     monkeypatch.setattr(documents, "rows_path", lambda study, source, file: tmp_path / file)
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
@@ -137,19 +142,19 @@ def lines(tmp_path, monkeypatch):
     table = run("14_leaks", scale="laptop")["table"]
     dataset_texts.test_texts.cache_clear()
     assert paths.table("laptop", "leaks").exists()
-    return {(line["finding"], line["dataset"], line["where"]): line for line in table.to_dict("records")}
+    return {(row["finding"], row["dataset"], row["where"]): row for row in table.to_dict("records")}
 
 
 def test_the_page_finds_each_kind_of_leak(lines):
-    counted = {place: (line["count"], line["of"]) for place, line in lines.items() if line["count"]}
-    shared = "sentences of a test set in another dataset"
-    assert {place: found for place, found in counted.items() if place[0] != "most frequent label"} == {
+    counted = {key: (row["count"], row["of"]) for key, row in lines.items() if row["count"]}
+    shared_sentences = "sentences of a test set in another dataset"
+    assert {key: counts for key, counts in counted.items() if key[0] != "most frequent label"} == {
         ("same text in two splits", "one", "test in train"): (1, 3),
         ("same text in two splits", "pairs", "test in train"): (2, 2),
         ("same text in two splits", "pairs", "test in dev"): (2, 2),
         ("same text in two splits", "pairs", "dev in train"): (2, 2),
         ("dev is test", "pairs", "dev and test"): (2, 2),
-        (shared, "one", "test in two, train"): (1, 2),
+        (shared_sentences, "one", "test in two, train"): (1, 2),
         ("questions of a test set in another dataset", "answers", "test in asked, test"): (1, 1),
         ("questions of a test set in another dataset", "asked", "test in answers, train"): (1, 1),
         ("questions of a test set in another dataset", "asked", "test in answers, test"): (1, 1),
@@ -162,14 +167,14 @@ def test_the_page_finds_each_kind_of_leak(lines):
 
 
 def test_what_the_page_says_of_answers_that_are_given_away_or_always_the_same(lines):
-    """F1 is 2/3 of yes, one of two said rightly, and 4/5 of no; with always yes it is 2/5 and 0."""
-    told = lines["answer given away by the text", "answers", "test"]
-    assert "mean F1 of the labels 73.3, and 20.0 with always 'yes'" in told["note"] and told["score"] == 25
-    assert "1 of all texts begin with their label" in told["note"]
-    always = {place[1]: line for place, line in lines.items() if place[0] == "most frequent label"}
-    assert always["pairs"]["note"].endswith("score: always 1") and always["pairs"]["score"] == pytest.approx(66.67)
-    assert (always["one"]["count"], always["one"]["of"], always["one"]["score"]) == (25, 26, 100)
-    assert always.keys() == {"one", "two", "answers", "pairs"}
+    """F1 is 2/3 for yes, predicted twice and once correctly, and 4/5 for no; always predicting yes gives 2/5 and 0."""
+    given_away = lines["answer given away by the text", "answers", "test"]
+    assert "mean F1 of the labels 73.3, and 20.0 with always 'yes'" in given_away["note"] and given_away["score"] == 25
+    assert "1 of all texts begin with their label" in given_away["note"]
+    by_set = {key[1]: row for key, row in lines.items() if key[0] == "most frequent label"}
+    assert by_set["pairs"]["note"].endswith("score: always 1") and by_set["pairs"]["score"] == pytest.approx(66.67)
+    assert (by_set["one"]["count"], by_set["one"]["of"], by_set["one"]["score"]) == (25, 26, 100)
+    assert by_set.keys() == {"one", "two", "answers", "pairs"}
 
 
 @each(
@@ -183,8 +188,8 @@ def test_what_the_page_says_of_answers_that_are_given_away_or_always_the_same(li
 def test_the_most_frequent_label_by_task(tmp_path, family, test, said):
     page = definitions("14_leaks")
     dataset = make_dataset(tmp_path, "set", family, "accuracy", {"test": test})
-    *found, note = page.describe_label(dataset, test, [("x", "y")])
-    assert tuple(found) == said
+    *counts, note = page.describe_label(dataset, test, [("x", "y")])
+    assert tuple(counts) == said
     assert family != "documents" or note == "no label; score: always x and y"
-    secret = make_dataset(tmp_path, "set", "inference", "accuracy", {"test": test}, access="credentialed")
-    assert page.describe_label(secret, test, ["a label"])[3] == "score: always the same label"
+    credentialed = make_dataset(tmp_path, "set", "inference", "accuracy", {"test": test}, access="credentialed")
+    assert page.describe_label(credentialed, test, ["a label"])[3] == "score: always the same label"

@@ -1,4 +1,4 @@
-"""The pages that GitHub renders: every link of README and docs leads somewhere, and README is short."""
+"""Tests of pages that GitHub renders: links of README, docs and the record lead somewhere; README is short."""
 
 import re
 
@@ -10,7 +10,7 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 def name_anchor(heading: str) -> str:
-    """The anchor that GitHub gives a heading."""
+    """Return the anchor that GitHub gives a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
@@ -43,5 +43,5 @@ def test_readme_is_short():
     text = (paths.ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.encode()) <= 8000
     summary = record.summarise_scale("laptop")
-    assert summary in text and record.list_findings() in text  # as the record says it now
+    assert summary in text and record.list_findings() in text  # README is up to date with the record
     assert len(re.findall(r"[\w.,:%]+", summary)) <= 120

@@ -1,4 +1,4 @@
-"""Any encoder: twelve families load whole, and what is none is refused in one line."""
+"""Loading any encoder: fourteen families load completely; what is not an encoder is refused in one line."""
 
 import io
 import json
@@ -36,7 +36,7 @@ TOKENIZER = "tokenizer.json", "tokenizer_config.json"
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory):
-    """The folder of a small BERT, not to be changed."""
+    """The folder of a small BERT, shared by the tests; do not change it."""
     folder = tmp_path_factory.mktemp("bert") / "my-bert"
     make(folder, "bert", SIZE)
     return folder
@@ -44,7 +44,7 @@ def bert(tmp_path_factory):
 
 @pytest.fixture
 def folder(bert, tmp_path):
-    """A copy of it, to be spoilt."""
+    """A copy of that folder, for tests that change it."""
     return shutil.copytree(bert, tmp_path / "my-bert")
 
 
@@ -59,7 +59,7 @@ def test_every_family_is_loaded_whole_with_the_dropout_asked_for(tmp_path, kind)
     assert all(torch.equal(tensor, loaded[name]) for name, tensor in model.state_dict().items())
 
 
-# What SentencePiece has as its pieces, by the file that the family keeps its model in.
+# By family: the file that holds its SentencePiece model, and its options for special pieces.
 BERTS = {"unk_piece": "[UNK]", "pad_piece": "[PAD]", "bos_piece": "[CLS]", "eos_piece": "[SEP]"}
 PIECES = {
     "albert": ("spiece.model", {"bos_piece": "[CLS]", "eos_piece": "[SEP]"}),
@@ -127,15 +127,15 @@ def test_padding_needs_no_token_of_its_own(folder):
 
 
 def test_a_folder_is_known_by_its_name_and_what_is_in_it(bert, tmp_path):
-    """Its name may be long, with spaces, or that of a link."""
-    found = find_model(open_study("smoke"), str(bert))
-    assert re.fullmatch("my-bert-[0-9a-f]{6}", found.key) and found.load().fingerprint == found.fingerprint
+    """The folder may be a link, or have a long name with spaces."""
+    model = find_model(open_study("smoke"), str(bert))
+    assert re.fullmatch("my-bert-[0-9a-f]{6}", model.key) and model.load().fingerprint == model.fingerprint
     long, link = tmp_path / ("my best encoder " * 12).strip(), tmp_path / "link"
     shutil.copytree(bert, long)
     link.symlink_to(long)
     assert find_model(open_study("smoke"), str(link)).key == find_model(open_study("smoke"), str(long)).key
-    found = find_model(open_study("smoke"), str(long))
-    assert len(found.key) < 100 and found.key.endswith(found.fingerprint[:6]) and found.load().title == long.name
+    model = find_model(open_study("smoke"), str(long))
+    assert len(model.key) < 100 and model.key.endswith(model.fingerprint[:6]) and model.load().title == long.name
 
 
 def test_half_precision_and_several_files_are_the_same_model(bert, tmp_path):
@@ -156,7 +156,7 @@ def test_half_precision_and_several_files_are_the_same_model(bert, tmp_path):
 
 
 def pickle(folder):
-    """Weights as PyTorch saved them before there was safetensors, in as many files."""
+    """Convert weights to PyTorch's pickled format from before safetensors, in the same number of files."""
     for file in folder.glob("model*.safetensors"):
         torch.save(load_file(file), folder / f"pytorch_{file.stem}.bin")
         file.unlink()
@@ -252,8 +252,8 @@ def move_weights(name):
 
 
 def move_below(folder):
-    below = shutil.copytree(folder, folder / "0_Transformer")
-    for file in below.iterdir():
+    subfolder = shutil.copytree(folder, folder / "0_Transformer")
+    for file in subfolder.iterdir():
         (folder / file.name).unlink()
 
 
@@ -293,10 +293,10 @@ def test_what_is_no_whole_encoder_is_refused_in_one_line(bert, tmp_path, spoil, 
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(bert, folder)
     spoil(folder)
-    with pytest.raises(StudyError) as refused:
+    with pytest.raises(StudyError) as error:
         loading.load_encoder(folder)
-    assert str(refused.value).startswith("my-bert: ") and message in str(refused.value)
-    assert "\n" not in str(refused.value)
+    assert str(error.value).startswith("my-bert: ") and message in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @each(
@@ -337,10 +337,10 @@ def test_new_weights_are_named_and_take_no_random_numbers_from_a_run(folder):
     save_file(state, folder / "model.safetensors", {"format": "pt"})
     torch.manual_seed(3)
     before = torch.get_rng_state()
-    described = loading.load_encoder(folder).describe()
+    description = loading.load_encoder(folder).describe()
     assert torch.equal(torch.get_rng_state(), before)
-    line = "my-bert: BertModel, 0.0 million parameters; 75 tokens, up to 66 at once; new weights: pooler"
-    assert described == line
+    expected = "my-bert: BertModel, 0.0 million parameters; 75 tokens, up to 66 at once; new weights: pooler"
+    assert description == expected
 
 
 def test_sequences_are_no_longer_than_the_encoder_takes(bert):
@@ -351,10 +351,10 @@ def test_sequences_are_no_longer_than_the_encoder_takes(bert):
 
 
 def test_another_tokenizer_is_another_encoder(bert, folder):
-    found = {loading.load_encoder(bert).fingerprint}
-    assert loading.fingerprint_folder(folder, "x") in found
+    fingerprints = {loading.load_encoder(bert).fingerprint}
+    assert loading.fingerprint_folder(folder, "x") in fingerprints
     for name in (*loading.TOKENIZERS, "spiece.model"):
         with open(folder / name, "a") as file:
             file.write(" ")
-        found.add(loading.fingerprint_folder(folder, "x"))
-    assert len(found) == 2 + len(loading.TOKENIZERS)
+        fingerprints.add(loading.fingerprint_folder(folder, "x"))
+    assert len(fingerprints) == 2 + len(loading.TOKENIZERS)

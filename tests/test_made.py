@@ -1,4 +1,4 @@
-"""Corpus files that are made from public ones: what each conversion takes, and that a file is right or not there."""
+"""Tests of corpus files made from public ones: what each conversion takes; a file is made correctly or not at all."""
 
 import gzip
 import hashlib
@@ -22,7 +22,7 @@ SAID = "<license>under the Creative Commons\nAttribution Licence</license>"
 
 
 def article(number: int, licence: str, words: int) -> bytes:
-    """A JATS article that speaks of patients."""
+    """Return a JATS article about patients."""
     prose = f"<p>{'the patients <b>spoke</b> ' * (words // 3)}<fig>Gone</fig> gone too</p><p>Too few words</p>"
     meta = f'<article-id pub-id-type="pmc">{number}</article-id><title-group><article-title>A &lt;b</article-title>'
     front = f"<front><article-meta>{meta}</title-group>{licence}</article-meta></front>"
@@ -73,8 +73,9 @@ SQUAD = {"data": [{"title": "T", "paragraphs": [{"context": "a[SEP]b"}, {"contex
          [(f"PMC{i}.nxml", article(i, BY, 3)) for i in range(1, 121, 2)]),
         ("extract", {f"{i}": f'<doc id="{i}" title="T">\nT\n\n {LONG * 3} &lt;br&gt;\n</doc>\n<doc>\nS\n</doc>'.encode()
                      for i in range(4)}, [["T", LONG * 3]] * 2),
-        ("novels", {"l/E1.xml": b'<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><front><p>no</p></front><body><head>A</head>'
-                    b"<p>B\n c</p><lg><l>D</l></lg><note>no</note></body></text></TEI>"}, [["# E1", "A", "B c", "D"]]),
+        ("novels", {"l/E1.xml": b'<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><front><p>no</p></front><body>'
+                    b"<head>A</head><p>B\n c</p><lg><l>D</l></lg><note>no</note></body></text></TEI>"},
+         [["# E1", "A", "B c", "D"]]),
         ("examinations", {"e": b'{"problem_text": "Q", "choices": ["a", "b"]}\n'}, [["Q", "a\nb"]]),
         ("contexts", {"c": of_json(SQUAD), "d": of_json(SQUAD)}, [["# T", "a[SEP]b"]]),
         ("separated", {"c": of_json(SQUAD)}, [["a\nb"]]),
@@ -86,15 +87,15 @@ def test_a_conversion_takes_what_the_study_took(conversion, files, found):
 
 
 def test_every_conversion_is_tried_and_every_named_one_is_there():
-    named = {entry.conversion for group in downloads.load_manifest().values() for entry in group.made} - {None}
-    assert named == set(made.CONVERSIONS)
+    conversions = {entry.conversion for group in downloads.load_manifest().values() for entry in group.made} - {None}
+    assert conversions == set(made.CONVERSIONS)
 
 
 def test_a_citation_is_taken_once_and_none_that_is_elsewhere():
     rows = [("1", "A&amp;B", f" {LONG}"), ("1", "", f"x{LONG}"), ("2", "", LONG.upper()), ("3", "", "few words"),
             ("4", "", f"y {LONG}"), ("", "", f"z {LONG}"), ("5", "", f"w {LONG}"), ("", "", f"v {LONG}")]  # fmt: skip
-    found = made.choose_citations(rows, {"5"}, {made.find_key(f"z, {LONG}")})
-    assert list(found) == [("1", "A&B", LONG), ("4", "", f"y {LONG}"), ("", "", f"v {LONG}")]
+    citations = made.choose_citations(rows, {"5"}, {made.find_key(f"z, {LONG}")})
+    assert list(citations) == [("1", "A&B", LONG), ("4", "", f"y {LONG}"), ("", "", f"v {LONG}")]
 
 
 def test_texts_are_cut_where_a_part_is_full():
@@ -120,16 +121,16 @@ def test_a_file_has_the_same_bytes_every_time(tmp_path):
 
 @pytest.fixture
 def public(tmp_path, monkeypatch):
-    """A repository with two abstracts and a file that nobody asks for, in place of GitHub; its commit."""
-    there = tmp_path / "host" / "a" / "b"
+    """Replace GitHub by a local repository with two abstracts and unwanted files, and return its commit."""
+    repository = tmp_path / "host" / "a" / "b"
     for path, text in {"d/1": f"The {LONG}", "d/2": f"Of {LONG}", "d/e/3": "no", "large": "no" * 999}.items():
-        (there / path).parent.mkdir(parents=True, exist_ok=True)
-        (there / path).write_text(text)
-    who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-    for words in (["init", "-q"], ["config", "uploadpack.allowFilter", "true"], ["add", "."], ["commit", "-qm", "a"]):
-        subprocess.run(["git", "-C", there, *who, *words], check=True, capture_output=True)
+        (repository / path).parent.mkdir(parents=True, exist_ok=True)
+        (repository / path).write_text(text)
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], ["config", "uploadpack.allowFilter", "true"], ["add", "."], ["commit", "-qm", "a"]):
+        subprocess.run(["git", "-C", repository, *identity, *command], check=True, capture_output=True)
     monkeypatch.setattr(repositories, "HOST", f"file://{tmp_path / 'host'}/")
-    return subprocess.run(["git", "-C", there, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    return subprocess.run(["git", "-C", repository, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
 
 
 def files_of(commit: str, *patterns: str, **changes) -> repositories.RepositoryFiles:
@@ -137,31 +138,31 @@ def files_of(commit: str, *patterns: str, **changes) -> repositories.RepositoryF
 
 
 def test_of_a_repository_what_is_asked_for_is_fetched_once(public, tmp_path, monkeypatch):
-    raw, of = tmp_path / "raw", files_of(public, "d/2", "d/*")
-    found = list(repositories.read_files(raw, of))
-    assert [path for path, _ in found] == ["d/2", "d/1", "d/2"] and found[1][1].startswith(b"The word0")
+    raw, wanted = tmp_path / "raw", files_of(public, "d/2", "d/*")
+    contents = list(repositories.read_files(raw, wanted))
+    assert [path for path, _ in contents] == ["d/2", "d/1", "d/2"] and contents[1][1].startswith(b"The word0")
     assert sum(path.stat().st_size for path in raw.rglob("*.pack")) < 1500
     (tmp_path / "host").rename(tmp_path / "gone")
-    assert list(repositories.read_files(raw, of)) == found
+    assert list(repositories.read_files(raw, wanted)) == contents
     with pytest.raises(StudyError, match="^b: git: .*run again later$"):
         list(repositories.read_files(raw, files_of(public, "**/3")))
     (tmp_path / "gone").rename(tmp_path / "host")
-    every = list(repositories.read_files(raw, files_of(public, "**/[13]", leave_out=["d/1"])))
-    assert every == [("d/e/3", b"no")]
+    matches = list(repositories.read_files(raw, files_of(public, "**/[13]", leave_out=["d/1"])))
+    assert matches == [("d/e/3", b"no")]
     with pytest.raises(StudyError, match="no file d/x"):
         list(repositories.read_files(raw, files_of(public, "d/x*")))
     monkeypatch.setenv("PATH", "")
     with pytest.raises(StudyError, match="git is not installed"):
-        list(repositories.read_files(raw, of))
+        list(repositories.read_files(raw, wanted))
 
 
 def test_a_file_is_made_right_or_not_at_all(public, tmp_path, monkeypatch, capsys):
-    right = f"pmid\ttitle\tabstract\n\t\tThe {LONG}\n\t\tOf {LONG}\n"
+    expected = f"pmid\ttitle\tabstract\n\t\tThe {LONG}\n\t\tOf {LONG}\n"
     path = "corpora/pubmed/x.tsv.gz"
 
     def write(**changes) -> None:
         entry = {
-            "path": path, "checksum": f"sha256:{hashlib.sha256(right.encode()).hexdigest()}", "bytes": len(right),
+            "path": path, "checksum": f"sha256:{hashlib.sha256(expected.encode()).hexdigest()}", "bytes": len(expected),
             "licence": "MIT", "how": "as it says", "conversion": "abstracts",
             "origins": [{"repository": "a/b", "commit": public, "files": ["d/*"]}],
         }  # fmt: skip
@@ -179,27 +180,27 @@ def test_a_file_is_made_right_or_not_at_all(public, tmp_path, monkeypatch, capsy
         downloads.fetch_groups([])
         return capsys.readouterr().out.splitlines()
 
-    visible = tmp_path / "data" / "corpora"
+    corpora = tmp_path / "data" / "corpora"
     assert fetch(without=["corpora/pubmed/other.tsv.gz"])[0].endswith(
         "needs corpora/pubmed/other.tsv.gz: make that first"
     )
     failed, counts = fetch(checksum=f"sha256:{'0' * 64}")
     assert "x.tsv.gz: made of its public files, but not what the study has" in failed and counts == "1 failed"
     assert "another form" in fetch(conversion="questions")[0]
-    assert not [file for file in visible.rglob("*") if file.is_file()]
+    assert not [file for file in corpora.rglob("*") if file.is_file()]
     assert fetch()[-1] == "1 made" and fetch() == ["1 there"]
-    assert gzip.decompress((tmp_path / "data" / path).read_bytes()).decode() == right
+    assert gzip.decompress((tmp_path / "data" / path).read_bytes()).decode() == expected
     (tmp_path / "data" / path).write_text("mine")
     assert "not the file of the study, and kept" in fetch()[0]
 
 
 def test_without_a_network_git_is_asked_once(tmp_path, monkeypatch, capsys):
-    """One line says so at the end, as of files that are fetched as they are."""
+    """One line says so at the end, as for files that are downloaded unchanged."""
     monkeypatch.setattr(repositories, "HOST", "http://127.0.0.1:1/")
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    asked, run = [], repositories.run_git
+    calls, run_git = [], repositories.run_git
     monkeypatch.setattr(
-        repositories, "run_git", lambda where, *words, **given: asked.append(words) or run(where, *words, **given)
+        repositories, "run_git", lambda where, *words, **given: calls.append(words) or run_git(where, *words, **given)
     )
     groups = downloads.load_manifest().values()
     entries = [entry for group in groups for entry in group.made if entry.conversion == "trials"]
@@ -208,7 +209,7 @@ def test_without_a_network_git_is_asked_once(tmp_path, monkeypatch, capsys):
     assert downloads.fetch_groups([]) == 1
     failed, counts = capsys.readouterr().out.splitlines()
     assert failed == "FAILED   no way to 127.0.0.1:1 (no connection): run again with a network; what was fetched stays"
-    assert counts == "4 failed" and sum("fetch" in words for words in asked) == 1
+    assert counts == "4 failed" and sum("fetch" in words for words in calls) == 1
 
 
 def test_a_scale_may_read_the_first_files_of_a_source(tmp_path, monkeypatch):
@@ -216,16 +217,16 @@ def test_a_scale_may_read_the_first_files_of_a_source(tmp_path, monkeypatch):
     (tmp_path / "corpora/pubmed-baseline").mkdir(parents=True)
     for number in (3, 1, 2):
         (tmp_path / f"corpora/pubmed-baseline/pubmed26n000{number}.xml.gz").touch()
-    load, first = params.load, {}
+    load, first_files = params.load, {}
     monkeypatch.setattr(
         params,
         "load",
-        lambda kind, key: load(kind, key).model_copy(update={"first_files": first} if kind == "scales" else {}),
+        lambda kind, key: load(kind, key).model_copy(update={"first_files": first_files} if kind == "scales" else {}),
     )
     assert len(documents.list_raw_files(open_study("paper"), "pubmed-baseline")) == 3
-    first["pubmed-baseline"] = 2
-    two = ["pubmed26n0001.xml.gz", "pubmed26n0002.xml.gz"]
-    assert documents.list_raw_files(open_study("paper"), "pubmed-baseline") == two
-    first["pubmed-bseline"] = 2
+    first_files["pubmed-baseline"] = 2
+    names = ["pubmed26n0001.xml.gz", "pubmed26n0002.xml.gz"]
+    assert documents.list_raw_files(open_study("paper"), "pubmed-baseline") == names
+    first_files["pubmed-bseline"] = 2
     with pytest.raises(StudyError, match="unknown source in first_files of scale 'paper' 'pubmed-bseline'"):
         documents.list_raw_files(open_study("paper"), "pubmed-baseline")

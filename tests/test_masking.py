@@ -1,4 +1,4 @@
-"""Masking: how much, of what, whole words, and that a row depends on its key alone."""
+"""Tests of masking: shares, maskable tokens, whole words; a row depends on its key alone."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ KINDS = ("word-piece", "whole-word", "n-gram")
 
 
 def make_rows(count: int, seed: int = 0, continued: float = 0.4) -> np.ndarray:
-    """Rows with words of one to a few pieces, a [SEP] within, and an unknown piece here and there."""
+    """Return rows of words of one or a few pieces, with a [SEP] in the middle and occasional unknown pieces."""
     rng = np.random.default_rng(seed)
     rows = np.where(rng.random((count, LENGTH)) < continued, rng.integers(65, 105, (count, LENGTH)),
                     rng.integers(5, 65, (count, LENGTH)))  # fmt: skip
@@ -49,19 +49,19 @@ def test_shares(kind):
     rows = make_rows(3000)
     inputs, positions, targets = mask(rows, kind)
     row, slot = np.nonzero(targets != IGNORED)
-    place, target = positions[row, slot], targets[row, slot]
+    position, target = positions[row, slot], targets[row, slot]
     maskable = ~INVENTORY.special[rows]
     assert len(row) / maskable.sum() == pytest.approx(0.15, abs=0.002)
-    assert (target == rows[row, place]).all() and not INVENTORY.special[target].any()
-    seen = inputs[row, place]
-    assert (seen == INVENTORY.mask).mean() == pytest.approx(0.8, abs=0.01)
-    assert (seen == target).mean() == pytest.approx(0.1 + 0.1 / len(INVENTORY.ordinary), abs=0.01)
-    assert not INVENTORY.special[seen[seen != INVENTORY.mask]].any()
+    assert (target == rows[row, position]).all() and not INVENTORY.special[target].any()
+    input_tokens = inputs[row, position]
+    assert (input_tokens == INVENTORY.mask).mean() == pytest.approx(0.8, abs=0.01)
+    assert (input_tokens == target).mean() == pytest.approx(0.1 + 0.1 / len(INVENTORY.ordinary), abs=0.01)
+    assert not INVENTORY.special[input_tokens[input_tokens != INVENTORY.mask]].any()
     untouched = np.ones(rows.shape, bool)
-    untouched[row, place] = False
+    untouched[row, position] = False
     assert (inputs[untouched] == rows[untouched]).all()
-    replaced = seen[(seen != target) & (seen != INVENTORY.mask)]
-    assert len(np.unique(replaced)) == len(INVENTORY.ordinary)  # any piece may come
+    replaced = input_tokens[(input_tokens != target) & (input_tokens != INVENTORY.mask)]
+    assert len(np.unique(replaced)) == len(INVENTORY.ordinary)  # any ordinary piece may replace another
 
 
 @each("kind", KINDS)
@@ -70,33 +70,33 @@ def test_places_ascend_and_unused_slots_are_empty(kind):
     rows[::3, 30:] = INVENTORY.pad
     _, positions, targets = mask(rows, kind)
     assert positions.shape == targets.shape == (200, Masking(kind, 0.15).slots(LENGTH))
-    asked = targets != IGNORED
-    assert (asked[:, :-1] >= asked[:, 1:]).all() and not asked.all()
-    assert (positions[~asked] == 0).all()
-    assert (np.diff(positions, axis=1)[asked[:, 1:]] > 0).all()
+    used = targets != IGNORED
+    assert (used[:, :-1] >= used[:, 1:]).all() and not used.all()
+    assert (positions[~used] == 0).all()
+    assert (np.diff(positions, axis=1)[used[:, 1:]] > 0).all()
 
 
 @each("kind", ["whole-word", "n-gram"])
 def test_whole_words_are_never_split(kind):
     rows = make_rows(500)
     _, positions, targets = mask(rows, kind)
-    asked = np.zeros(rows.shape, bool)
-    asked[np.nonzero(targets != IGNORED)[0], positions[targets != IGNORED]] = True
+    masked = np.zeros(rows.shape, bool)
+    masked[np.nonzero(targets != IGNORED)[0], positions[targets != IGNORED]] = True
     checked = 0
-    for row, chosen in zip(rows, asked, strict=True):
-        for place in range(1, LENGTH):
-            if INVENTORY.continues[row[place]] and not INVENTORY.special[row[place - 1]]:
-                assert chosen[place] == chosen[place - 1]
-                checked += chosen[place]
-    assert checked > 500  # there were words to split
+    for row, masked_row in zip(rows, masked, strict=True):
+        for position in range(1, LENGTH):
+            if INVENTORY.continues[row[position]] and not INVENTORY.special[row[position - 1]]:
+                assert masked_row[position] == masked_row[position - 1]
+                checked += masked_row[position]
+    assert checked > 500  # many words had several pieces
 
 
 @FEW
 @given(st.integers(0, 2**32), st.integers(0, 30))
 def test_units_are_passed_over_in_random_order_until_none_that_is_left_would_fit(seed, room):
-    """What is taken at once is what one word after the other would take."""
+    """Taking all units at once gives the same as taking them one by one."""
     sizes = np.random.default_rng(seed).integers(1, 6, (1, 30))
-    sizes[0, 20 + seed % 10 :] = 0  # a row without so many units
+    sizes[0, 20 + seed % 10 :] = 0  # the row has fewer units
     random = draw_numbers(make_keys(seed), 0, 30)
     taken = set()
     for unit in np.argsort(random[0]):
@@ -109,10 +109,10 @@ def test_units_are_passed_over_in_random_order_until_none_that_is_left_would_fit
 @each("kind", KINDS)
 def test_the_wanted_number_is_reached_where_words_allow_it(kind):
     rows = make_rows(500, continued=0.0)
-    wanted = count_to_mask((~INVENTORY.special[rows]).sum(axis=1), 0.15, None)
+    expected = count_to_mask((~INVENTORY.special[rows]).sum(axis=1), 0.15, None)
     targets = mask(rows, kind)[2]
-    asked = (targets != IGNORED).sum(axis=1)
-    assert (asked == wanted).mean() == 1 if kind != "n-gram" else (asked == wanted).mean() > 0.9
+    counts = (targets != IGNORED).sum(axis=1)
+    assert (counts == expected).mean() == 1 if kind != "n-gram" else (counts == expected).mean() > 0.9
 
 
 @each("kind", KINDS)
@@ -140,10 +140,10 @@ def test_runs_of_words_are_as_long_as_albert_has_them():
     assert not (runs & ~words).any()
     lengths = []
     for row in range(len(rows)):
-        stretch = maskable[row, 1:20]
-        if stretch.all():
+        segment = maskable[row, 1:20]
+        if segment.all():
             words_of_runs = np.split(words[row, 1:20], np.flatnonzero(runs[row, 1:20]))[1:-1]
-            lengths += [int(run.sum()) for run in words_of_runs[:4]]  # the first, as the stretch cuts the last
+            lengths += [int(run.sum()) for run in words_of_runs[:4]]  # not the last, which the segment cuts off
     share = np.bincount(lengths, minlength=4) / len(lengths)
     assert share[1:] == pytest.approx([6 / 11, 3 / 11, 2 / 11], abs=0.02) and len(share) == 4
     assert runs[:, 21][maskable[:, 21]].all()  # a run does not span the [SEP] before
@@ -153,7 +153,7 @@ def test_the_share_rises_in_equal_parts():
     masking = Masking("whole-word", (0.05, 0.10, 0.15, 0.20, 0.25), None)
     assert [masking.share_at(step / 100) for step in (0, 19, 21, 50, 99)] == [0.05, 0.05, 0.10, 0.15, 0.25]
     assert masking.share_at(1.0) == 0.25
-    assert masking.slots(102) == 25  # of the largest share, so that all batches have the same shape
+    assert masking.slots(102) == 25  # for the largest share, so that all batches have the same shape
     assert Masking("whole-word", 0.15).share_at(0.9) == 0.15
 
 
@@ -162,9 +162,9 @@ def test_a_row_depends_on_its_key_alone(kind):
     rows, keys = make_rows(50), make_keys(9, np.arange(50))
     masking, shares = Masking(kind, 0.15), np.full(50, 0.15)
     together = mask_tokens(rows, keys, INVENTORY, masking, shares)
-    some = [40, 3, 17]
-    alone = mask_tokens(rows[some], keys[some], INVENTORY, masking, shares[some])
-    assert all((a[some] == b).all() for a, b in zip(together, alone, strict=True))
+    selected = [40, 3, 17]
+    alone = mask_tokens(rows[selected], keys[selected], INVENTORY, masking, shares[selected])
+    assert all((a[selected] == b).all() for a, b in zip(together, alone, strict=True))
     other = mask_tokens(rows, make_keys(10, np.arange(50)), INVENTORY, masking, shares)
     assert not (together[0] == other[0]).all()
 
@@ -173,8 +173,8 @@ def test_shares_may_differ_by_row():
     rows = np.repeat(make_rows(1, continued=0), 40, axis=0)
     shares = np.repeat([0.1, 0.4], 20)
     chosen = choose_tokens(rows, make_keys(1, np.arange(40)), INVENTORY, Masking("word-piece", 0.4), shares).sum(axis=1)
-    wanted = count_to_mask(np.array([(~INVENTORY.special[rows[0]]).sum()]), np.array([0.1, 0.4]), None)
-    assert set(chosen[:20]) == {wanted[0]} and set(chosen[20:]) == {wanted[1]}
+    expected = count_to_mask(np.array([(~INVENTORY.special[rows[0]]).sum()]), np.array([0.1, 0.4]), None)
+    assert set(chosen[:20]) == {expected[0]} and set(chosen[20:]) == {expected[1]}
 
 
 def test_random_numbers_are_even_and_independent():

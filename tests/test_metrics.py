@@ -1,4 +1,4 @@
-"""Metrics: counted by hand, against an independent implementation, and against the papers' own totals."""
+"""Tests of metrics: against hand counts, an independent implementation and the papers' own totals."""
 
 import csv
 import gzip
@@ -30,7 +30,7 @@ def three(precision, recall, f1):
 def test_entities_counted_by_hand():
     gold = [["B-D", "I-D", "O", "B-D"], ["O", "B-D"]]
     predicted = [["B-D", "I-D", "O", "O"], ["B-D", "B-D"]]
-    scores = metrics.entity_scores(gold, predicted)  # 3 gold, 3 predicted, 2 of them right
+    scores = metrics.entity_scores(gold, predicted)  # 3 gold, 3 predicted, 2 right
     assert scores == three(200 / 3, 200 / 3, 200 / 3) | {"gold entities": 3}
     sets = metrics.entity_sets(gold), metrics.entity_sets(predicted)
     assert metrics.strict_spans(*sets) == three(200 / 3, 200 / 3, 200 / 3)
@@ -59,7 +59,7 @@ WORDS = [["B-D", "I-D", "O", "O", "O"], ["O", "B-D", "O"]], [["B-D", "O", "O", "
 
 
 def test_words_with_and_without_o():
-    # 8 words, 5 of them right: B-D and four O; 3 gold words are not O, 3 predicted ones are not, and 1 is right.
+    # 8 words, 5 right: one B-D and four O. Without O: 3 gold, 3 predicted, 1 right.
     assert metrics.token_scores(*WORDS, outside=True) == three(62.5, 62.5, 62.5)
     assert metrics.token_scores(*WORDS, outside=False) == three(100 / 3, 100 / 3, 100 / 3)
 
@@ -81,11 +81,11 @@ def test_pico_counted_by_hand():
     gold = [["I-PAR", "I-INT|I-PAR", "O"], ["I-INT", "I-OUT", "I-OUT"]]
     predicted = [["I-PAR", "I-INT", "I-INT"], ["I-INT", "O", "I-OUT"]]
     # participants: 2 gold, 1 predicted, 1 right; interventions: 2, 3, 2; outcomes: 2, 1, 1
-    each = {"participants": 200 / 3, "interventions": 80, "outcomes": 200 / 3}
+    class_f1 = {"participants": 200 / 3, "interventions": 80, "outcomes": 200 / 3}
     scores = metrics.pico_scores(gold, predicted)
     assert scores.pop("f1") == pytest.approx((200 / 3 + 80 + 200 / 3) / 3)
-    assert scores == {f"f1 ({name})": pytest.approx(value) for name, value in each.items()}
-    scores = metrics.pico_scores([["I-INT|I-PAR"]], [["I-PAR|I-INT"]])  # in any order; no outcome
+    assert scores == {f"f1 ({name})": pytest.approx(value) for name, value in class_f1.items()}
+    scores = metrics.pico_scores([["I-INT|I-PAR"]], [["I-PAR|I-INT"]])  # joint tags match in any order; no outcome
     assert [scores[f"f1 ({name})"] for name in ("participants", "interventions", "outcomes")] == [100, 100, 0]
 
 
@@ -95,7 +95,8 @@ def test_pico_counted_by_hand():
 def test_mentions_in_pieces_need_every_piece():
     whole, pieces = (("D", (0, 4)),), (("D", (0, 4), (9, 12)),)
     gold = [{whole, pieces}, {whole}]
-    assert metrics.strict_spans(gold, [{pieces}, {(("D", (0, 4), (9, 11)),)}]) == three(50, 100 / 3, 40)  # 1 of 2, of 3
+    # 1 right of 2 predicted, of 3 gold
+    assert metrics.strict_spans(gold, [{pieces}, {(("D", (0, 4), (9, 11)),)}]) == three(50, 100 / 3, 40)
     assert metrics.strict_spans([[]], [[]]) == three(0, 0, 0)
     assert metrics.strict_spans([[whole], []], [[], [whole]])["f1"] == 0  # a mention belongs to its document
     assert metrics.strict_spans([[whole]], [[whole, whole]])["precision"] == 100
@@ -103,21 +104,22 @@ def test_mentions_in_pieces_need_every_piece():
 
 def test_parts_that_alternate_come_as_tags_can_say():
     assert metrics.mention_sets([["B-D", "O", "I-D"]]) == [{("D", 0, 2)}]
-    assert metrics.mention_sets([["B-D", "B-D", "I-D", "I-D"]]) == [{("D", 0), ("D", 1, 2, 3)}]  # of 0, 2 and 1, 3
+    assert metrics.mention_sets([["B-D", "B-D", "I-D", "I-D"]]) == [{("D", 0), ("D", 1, 2, 3)}]  # for 0, 2 and 1, 3
 
 
 def test_relations_counted_by_hand():
     gold = ["false", "false", "up", "up", "down", "down"]
     predicted = ["false", "up", "up", "down", "down", "false"]  # 4 predicted, 4 gold, 2 right
     assert metrics.relation_scores(gold, predicted) == three(50, 50, 50)
-    assert metrics.relation_scores(gold, predicted, negative="down") == three(50, 50, 50)  # 4, 4; false, up right
+    # 4 predicted, 4 gold; one false and one up right
+    assert metrics.relation_scores(gold, predicted, negative="down") == three(50, 50, 50)
     assert metrics.relation_scores(gold, predicted, negative=None)["f1"] == pytest.approx(50)  # 3 of 6
     assert metrics.relation_scores(["false", "up"], ["false", "false"]) == three(0, 0, 0)
-    assert metrics.relation_scores(["up", "down"], ["up", "up"]) == three(50, 50, 50)  # a part without a negative one
+    assert metrics.relation_scores(["up", "down"], ["up", "up"]) == three(50, 50, 50)  # without a negative label
 
 
 def test_positive_class_counted_by_hand():
-    gold, predicted = [1, 1, 1, 0, 0], [1, 1, 0, 1, 0]  # 2 of 3 predicted, 2 of 3 gold; of 0: 1 of 2, 1 of 2
+    gold, predicted = [1, 1, 1, 0, 0], [1, 1, 0, 1, 0]  # 1: 2 of 3 predicted, 2 of 3 gold; 0: 1 of 2, 1 of 2
     assert metrics.binary_scores(gold, predicted, positive=1) == three(200 / 3, 200 / 3, 200 / 3)
     assert metrics.binary_scores(gold, predicted, positive=0) == three(50, 50, 50)
     assert metrics.binary_scores([0, 0], [0, 0], positive=1) == three(0, 0, 0)
@@ -130,8 +132,8 @@ def test_yes_and_no_counted_by_hand():
         "precision (yes)": 100, "recall (yes)": pytest.approx(200 / 3), "f1 (yes)": pytest.approx(80),
         "precision (no)": 50, "recall (no)": 100, "f1 (no)": pytest.approx(200 / 3),
     }  # fmt: skip
-    always = metrics.answer_class_scores(gold, ["yes"] * 4)
-    assert (always["recall (yes)"], always["f1 (no)"]) == (100, 0)
+    always_yes = metrics.answer_class_scores(gold, ["yes"] * 4)
+    assert (always_yes["recall (yes)"], always_yes["f1 (no)"]) == (100, 0)
 
 
 def test_pearson_counted_by_hand():
@@ -144,12 +146,12 @@ def test_pearson_counted_by_hand():
 
 def test_what_is_nearly_constant_has_no_correlation():
     gold, noise = [0.4, 1.0, 2.2, 3.0, 3.8], [3, -2, 1, 0, -4]
-    for size in (1e-6, 1e-3, 4e-3):  # the last is what neighbouring numbers in bfloat16 differ by, at 2.2 by 0.0156
-        assert math.isnan(metrics.pearson(gold, [2.2 + size * one for one in noise])), size
-    weak = [2.2 + 0.02 * one for one in gold]  # by a hundredth of gold's, and right
+    for size in (1e-6, 1e-3, 4e-3):  # noise of up to one step of bfloat16, which is 0.0156 at 2.2
+        assert math.isnan(metrics.pearson(gold, [2.2 + size * value for value in noise])), size
+    weak = [2.2 + 0.02 * value for value in gold]  # varies 2% as much as gold, and correlates with it
     assert metrics.pearson(gold, weak) == pytest.approx(100)
-    assert metrics.pearson(gold, [1e-4 * one for one in gold]) == pytest.approx(100)
-    years = [2001, 2005, 2009, 2013]  # differ by less than a bfloat16 step, as gold may
+    assert metrics.pearson(gold, [1e-4 * value for value in gold]) == pytest.approx(100)
+    years = [2001, 2005, 2009, 2013]  # gold may differ by less than a bfloat16 step
     assert metrics.pearson(years, years) == pytest.approx(100)
     assert math.isnan(metrics.pearson(years, [2007, 2007, 2007, 2007.01]))
     assert math.isnan(metrics.pearson([1e6, 1e6], [1, 2]))
@@ -187,32 +189,32 @@ def test_factoid_counted_by_hand():
     assert scores == {
         "strict accuracy": 20, "lenient accuracy": 60, "mrr": pytest.approx(100 * (1 + 1 / 3 + 1 / 5) / 5),
     }  # fmt: skip
-    for answer in ("the p53", "p-53", "p53 "):  # nothing is normalised but case
+    for answer in ("the p53", "p-53", "p53 "):  # only case is normalised
         assert answer_metrics.bioasq_factoid([["p53"]], [[answer]])["lenient accuracy"] == 0
 
 
 def test_squad_counted_by_hand():
     gold = [["the BRCA1 gene"], ["in 1999", "1999"], ["alpha beta"], ["x"]]
     predicted = ["BRCA1 gene!", "year 1999", "beta", "y"]
-    # right; 2*1/(2+1) with the second answer is better than 2*1/(2+2); 1 of 1 and of 2 words; nothing
+    # exact; 2*1/(2+1) for the second answer beats 2*1/(2+2); 1 shared word of 1 and 2; none
     scores = answer_metrics.squad_scores(gold, predicted)
     assert scores == {"exact match": 25, "f1": pytest.approx(100 * (1 + 2 / 3 + 2 / 3 + 0) / 4)}
-    found = answer_metrics.squad_scores([["x", "a1 a1 b", "b"]], ["a1 a1 b b"])  # 3 shared of 3 and 4; 1 of 1 and 4
-    assert found == {"exact match": 0, "f1": pytest.approx(600 / 7)}
+    repeated = answer_metrics.squad_scores([["x", "a1 a1 b", "b"]], ["a1 a1 b b"])  # 3 shared of 3 and 4; 1 of 1 and 4
+    assert repeated == {"exact match": 0, "f1": pytest.approx(600 / 7)}
 
 
 def test_squad_normalisation():
     assert answer_metrics.normalise_answer("  The An-swer,\tof a  (Theory) ") == "answer of theory"
-    scores = answer_metrics.squad_scores([["the"]], ["A."])  # both are empty then: equal, but they share no word
+    scores = answer_metrics.squad_scores([["the"]], ["A."])  # both become empty: equal, but without a shared word
     assert scores == {"exact match": 100, "f1": 0}
 
 
 def test_ranking_counted_by_hand():
     labels, groups = [0, 1, 1, 0, 0, 1], ["q", "q", "q", "r", "r", "s"]
-    scores = [0.9, 0.1, 0.5, 0.3, 0.2, 0.1]  # first right: second of q, none of r, first of s
+    scores = [0.9, 0.1, 0.5, 0.3, 0.2, 0.1]  # first right answer: rank 2 in q, none in r, rank 1 in s
     assert answer_metrics.ranking_scores(labels, scores, groups) == {"mrr": pytest.approx((1 / 2 + 0 + 1) / 3)}
-    equal = answer_metrics.ranking_scores([0, 0, 1], [0.5, 0.5, 0.5], "qqq")  # they keep their order
-    assert equal == {"mrr": pytest.approx(1 / 3)}
+    tied = answer_metrics.ranking_scores([0, 0, 1], [0.5, 0.5, 0.5], "qqq")  # ties keep their order
+    assert tied == {"mrr": pytest.approx(1 / 3)}
 
 
 # --- against an independent implementation ---
@@ -248,18 +250,18 @@ def test_classes_equal_sklearn(pairs):
 @few
 def test_labels_of_documents_equal_sklearn(pairs):
     gold, predicted = sides(pairs)
-    rows = MultiLabelBinarizer(classes=list("abcd")).fit(gold)
-    expected = sklearn_rates(rows.transform(gold), rows.transform(predicted), average="micro")
+    binarizer = MultiLabelBinarizer(classes=list("abcd")).fit(gold)
+    expected = sklearn_rates(binarizer.transform(gold), binarizer.transform(predicted), average="micro")
     assert metrics.multilabel_scores(gold, predicted) == metrics.strict_spans(gold, predicted) == expected
-    gold = [labels | {"a"} for labels in gold]  # sklearn has no document without labels
-    expected = sklearn_rates(rows.transform(gold), rows.transform(predicted), average="samples")
+    gold = [labels | {"a"} for labels in gold]  # because sklearn scores documents without labels differently
+    expected = sklearn_rates(binarizer.transform(gold), binarizer.transform(predicted), average="samples")
     scores = metrics.example_scores(gold, predicted)
     assert (scores["precision"], scores["recall"]) == (expected["precision"], expected["recall"])
 
 
-# --- what holds of every metric ---
+# --- properties of every metric ---
 
-# The scores, a gold instance, and what is right for it.
+# The metric, a gold instance and its correct prediction.
 EVERY = [
     (metrics.entity_scores, ["B-D"], ["B-D"]),
     (lambda gold, predicted: metrics.token_scores(gold, predicted, outside=True), ["B-D"], ["B-D"]),
@@ -309,9 +311,9 @@ def test_right_predictions_score_100_and_unequal_or_no_instances_are_refused(fun
     ],
 )
 def test_wrong_input_is_refused_with_counts_and_no_text(call, message):
-    with pytest.raises(ValueError, match=message) as refused:
+    with pytest.raises(ValueError, match=message) as error:
         call()
-    assert "secret" not in str(refused.value)
+    assert "secret" not in str(error.value)
 
 
 # --- totals ---
@@ -336,13 +338,13 @@ NASEEM = {
 
 
 def printed(paper: str, table: str, system: str, dataset: str) -> dict[str, dict[str, float]]:
-    """System -> dataset -> printed value, `system` and `dataset` being the columns of scores.csv that hold them."""
-    found: dict[str, dict[str, float]] = {}
+    """Return printed values by system and dataset; `system` and `dataset` name the columns of scores.csv to use."""
+    values: dict[str, dict[str, float]] = {}
     with open(paths.ROOT / "published/scores.csv", newline="") as file:
         for cell in csv.DictReader(file):
             if (cell["paper"], cell["table"]) == (paper, table):
-                found.setdefault(cell[system], {})[cell[dataset]] = float(cell["value"])
-    return found
+                values.setdefault(cell[system], {})[cell[dataset]] = float(cell["value"])
+    return values
 
 
 def test_total_counted_by_hand():
@@ -367,7 +369,7 @@ def test_every_printed_blue_total_is_reproduced():
         assert round(metrics.benchmark_total(scores, {"all": CLINICAL + BIOMEDICAL}), 1) == scores["Total"]
     cells = printed("wada-oubiobert", "8", "row", "column")
     assert len(cells) == 6
-    for scores in cells.values():  # without datasets: 4 and 6 tenths of the sub-scores, which are rounded
+    for scores in cells.values():  # no datasets printed: 0.4 and 0.6 of the rounded sub-scores
         total = metrics.benchmark_total(scores, {"all": ["clinical"] * 4 + ["biomedical"] * 6})
         assert total == pytest.approx(scores["total"], abs=0.1)
 
@@ -390,9 +392,9 @@ def test_printed_means_of_a_task_in_bioalbert_and_which_are_not_reproduced():
 
 
 def test_every_metric_says_what_it_is_and_where_it_is_printed():
-    for key, one in metrics.METRICS.items():
-        assert re.search(r"\b(lee|gu|wada|naseem|ozyurt) ", one.function.__doc__), key
-    assert len({one.title for one in metrics.METRICS.values()}) == len(metrics.METRICS)
+    for key, metric in metrics.METRICS.items():
+        assert re.search(r"\b(lee|gu|wada|naseem|ozyurt) ", metric.function.__doc__), key
+    assert len({metric.title for metric in metrics.METRICS.values()}) == len(metrics.METRICS)
 
 
 # --- on real data: counts only ---
@@ -402,11 +404,11 @@ def test_bioalbert_counts_its_ner_sets_in_words(real_data):
     sentences = list(conll.read_conll(real_data / "ner/s800/dev.tsv"))
     gold = [sentence.tags for sentence in sentences]
     assert sum(map(len, gold)) == 22217  # naseem Table 6, S800, dev
-    nothing = [["O"] * len(tags) for tags in gold]
-    assert metrics.entity_scores(gold, nothing)["f1"] == 0
+    all_outside = [["O"] * len(tags) for tags in gold]
+    assert metrics.entity_scores(gold, all_outside)["f1"] == 0
     counts = Counter(chain.from_iterable(gold))
     expected = 100 * counts["O"] / counts.total()
-    assert metrics.token_scores(gold, nothing, outside=True)["f1"] == pytest.approx(expected)
+    assert metrics.token_scores(gold, all_outside, outside=True)["f1"] == pytest.approx(expected)
     assert expected > 95
 
 
@@ -415,7 +417,7 @@ def test_the_order_of_the_reranking_file_as_ranking(real_data):
         rows = list(csv.reader(file, delimiter="\t"))[1:]
     labels, groups = [int(row[0]) for row in rows], [row[1] for row in rows]
     assert (len(rows), len(set(groups)), sum(labels)) == (9064, 100, 117)
-    equal = answer_metrics.ranking_scores(labels, [0.0] * len(rows), groups)["mrr"]
-    assert equal == answer_metrics.ranking_scores(labels, range(0, -len(rows), -1), groups)["mrr"]
-    assert round(equal, 3) == 0.081
+    tied = answer_metrics.ranking_scores(labels, [0.0] * len(rows), groups)["mrr"]
+    assert tied == answer_metrics.ranking_scores(labels, range(0, -len(rows), -1), groups)["mrr"]
+    assert round(tied, 3) == 0.081
     assert answer_metrics.ranking_scores(labels, labels, groups)["mrr"] == 1

@@ -1,4 +1,4 @@
-"""Core and satellite: shares, repeats and partners, in both ways to mix them."""
+"""Tests of mixing core and satellite: shares, repeats and partners, with both methods."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ LENGTH, WIDTH = 32, 29
 
 
 def make_tokens(pieces: int, document: int, name: str) -> Tokens:
-    """Documents of equal length; the last is cut off."""
+    """Return documents of equal length, the last one cut off."""
     ids = np.random.default_rng(0).integers(5, len(TOKENIZER), pieces).astype(np.uint16)
     starts = np.unique([*range(0, pieces - 2, document), pieces])
     ids[starts[1:] - 1] = TOKENIZER.sep_token_id
@@ -38,7 +38,7 @@ def arrange(method, core=(CORE,), satellites=(SATELLITE,), file_tokens=2_000):
 
 
 def place_all(layout, epochs: int, width: int = WIDTH) -> np.ndarray:
-    """The places of all blocks, (epochs, blocks)."""
+    """Return the places of all blocks, of shape (epochs, blocks)."""
     blocks = np.arange(layout.count(width))
     return np.stack([layout.place(np.full(len(blocks), epoch), blocks, width) for epoch in range(epochs)])
 
@@ -82,18 +82,18 @@ def test_every_chunk_of_the_core_comes_equally_often_and_meets_new_partners():
     layout = arrange("simultaneous")
     size, cores, satellites = layout.chunks(WIDTH)
     assert (size, cores, satellites) == (25, 4, 41)
-    files, met = np.arange(satellites), []
+    files, core_chunks = np.arange(satellites), []
     for epoch in range(8):
         core, _ = layout.find_chunks(np.full(satellites, epoch), files, WIDTH)
-        met.append(core // (size * WIDTH))
-    repeats = np.concatenate(met).reshape(-1, cores)
-    assert (np.sort(repeats, axis=1) == np.arange(cores)).all()  # all come before one comes again
+        core_chunks.append(core // (size * WIDTH))
+    repeats = np.concatenate(core_chunks).reshape(-1, cores)
+    assert (np.sort(repeats, axis=1) == np.arange(cores)).all()  # each comes once before any comes again
     assert len({tuple(order) for order in repeats.tolist()}) > 10
-    assert all(len(set(partners)) > 1 for partners in np.array(met).T)  # each file of the satellite has several
+    assert all(len(set(partners)) > 1 for partners in np.array(core_chunks).T)  # each satellite file meets several
 
 
 def test_nothing_is_always_left_out():
-    """What fills no chunk lies now at the beginning, now at the end."""
+    """The rest that fills no chunk is sometimes at the beginning and sometimes at the end."""
     layout = arrange("simultaneous", [make_tokens(WIDTH * 50, 60, "core")], [make_tokens(WIDTH * 109, 60, "satellite")],
                      WIDTH * 80)  # fmt: skip
     assert layout.chunks(WIDTH) == (25, 2, 4)
@@ -109,10 +109,10 @@ def test_random_segments_of_split_files_come_from_the_same_file_and_not_the_core
     pairs = Counter(zip((segments.first[chosen] < 3_000).tolist(), (segments.second[chosen] < 3_000).tolist(),
                         strict=True))  # fmt: skip
     assert len(pairs) == 4  # core and satellite meet
-    file = [np.where(place < 3_000, place / 3_000, (place - 3_000) / 30_000) * layout.files
+    files = [np.where(place < 3_000, place / 3_000, (place - 3_000) / 30_000) * layout.files
             for place in (segments.first[chosen], segments.second[chosen])]  # fmt: skip
-    assert np.abs(np.floor(file[0]) - np.floor(file[1])).max() <= 1  # segments may begin a little before their file
-    assert (np.floor(file[0]) == np.floor(file[1])).mean() > 0.8
+    assert np.abs(np.floor(files[0]) - np.floor(files[1])).max() <= 1  # segments may begin a little before their file
+    assert (np.floor(files[0]) == np.floor(files[1])).mean() > 0.8
 
 
 def test_corpora_as_they_are_are_one_text():
@@ -134,7 +134,7 @@ def test_an_unknown_method_is_an_error():
 
 @each("method", mixing.METHODS)
 def test_counts_equal_those_made_one_by_one(method):
-    layout, rows = arrange(method), 6_000  # more than a step
+    layout, rows = arrange(method), 6_000  # more than are cut at a time
     page = definitions("24_simultaneous_pretraining", "KINDS", "TOGETHER")
     counts = page.count_mixture(layout, page.cut_sequences(layout, TOKENIZER, rows, LENGTH, 2), 3_000)
     batches = Blocks(layout, TOKENIZER, length=LENGTH, batch_size=rows, steps=1, masking=Masking("word-piece", 0.15),

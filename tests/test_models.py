@@ -1,4 +1,4 @@
-"""Finding and loading encoders: keys, folders, hub names, and what is wrong with them."""
+"""Tests of finding, loading and building encoders: keys, folders, hub names, and errors."""
 
 import pytest
 import torch
@@ -38,16 +38,16 @@ def test_a_hub_name_has_a_key_that_can_be_a_file_name():
 def test_a_model_continues_another_of_its_architecture(tmp_path, architecture):
     torch.manual_seed(1)
     models.build_model(architecture, BODY, 40, 16, 0.0, pairs=True).save_pretrained(tmp_path)
-    wanted = load_file(tmp_path / "model.safetensors")
+    saved = load_file(tmp_path / "model.safetensors")
     same, wider = (models.build_model(architecture, BODY, size, 16, 0.0, pairs=True) for size in (40, 50))
     before = wider.get_input_embeddings().weight.clone()
     models.continue_from(same, str(tmp_path), True, "the same")
     models.continue_from(wider, str(tmp_path), False, "another vocabulary")
     for model in (same, wider):
         state = getattr(model, "discriminator", model).state_dict()
-        equal = {name for name, tensor in wanted.items() if torch.equal(state[name], tensor)}
-        of_pieces = {name for name in wanted if "word_embeddings" in name or models.is_output(name)}
-        assert equal == (set(wanted) if model is same else set(wanted) - of_pieces)
+        equal = {name for name, tensor in saved.items() if torch.equal(state[name], tensor)}
+        token_weights = {name for name in saved if "word_embeddings" in name or models.is_output(name)}
+        assert equal == (set(saved) if model is same else set(saved) - token_weights)
     assert torch.equal(wider.get_input_embeddings().weight, before)
     assert wider.get_output_embeddings().weight is wider.get_input_embeddings().weight
 

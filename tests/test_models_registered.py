@@ -1,4 +1,4 @@
-"""The models of the papers: each is there, with the settings that its paper prints, and comparisons are fair."""
+"""Tests of registered models: every model of the papers is there with its printed settings; comparisons are fair."""
 
 import re
 
@@ -16,27 +16,27 @@ MODELS = params.keys("models")
 SCALES = {key: params.load("scales", key) for key in params.keys("scales")}
 RECIPES = [key for key, one in SCALES.items() if one.pretraining.recipe]
 HALVES = {key for key in MODELS if key.endswith("-half") and key != "pubmedbert-half"}
-POINTS = {key for key in MODELS if "-steps-" in key or "-text-" in key}  # of curves
-UNPRINTED = {"bio-electra-masked", "pubmedbert-cased"}  # of which a paper speaks, without a score
+POINTS = {key for key in MODELS if "-steps-" in key or "-text-" in key}  # points of curves
+UNPRINTED = {"bio-electra-masked", "pubmedbert-cased"}  # mentioned in a paper without a score
 OURS = {"bert-random", "small-encoder", *UNPRINTED, *HALVES, *POINTS}
 
 
 def list_printed() -> set[tuple[str, str]]:
-    """The papers and the models that cells of their tables stand for, in scores and in times."""
-    found = set()
+    """List (paper, model) for every model that a paper's tables of scores and times print."""
+    printed = set()
     for table in params.load_tables().values():
         paper = table.paper.split("-")[0]
         if table.kind == "times":
-            found |= {(paper, model) for model in table.rows.values()}
+            printed |= {(paper, model) for model in table.rows.values()}
         if table.kind == "scores":
             for cell in results.read_published(table.paper, table.table).to_dict("records"):
                 if not {cell["row"], cell["column"]} & set(table.not_run):
-                    found.add((paper, find_run(table, cell["row"], cell["column"]).model))
-    return {(paper, model) for paper, model in found if model not in params.BASELINES}
+                    printed.add((paper, find_run(table, cell["row"], cell["column"]).model))
+    return {(paper, model) for paper, model in printed if model not in params.BASELINES}
 
 
 def chain(key: str) -> list[str]:
-    """A model and those that it continues, the first one last."""
+    """Return a model and the models that it continues, in reverse order of training."""
     keys = [key]
     while initial := params.load("models", keys[-1]).initial:
         assert initial not in keys, f"{key} continues itself"
@@ -53,20 +53,20 @@ def steps_by_batch(key: str) -> list[tuple[int, int]]:
 
 
 def rows_seen(key: str) -> int:
-    """As published, by a model and those that it continues."""
+    """Return the published number of training sequences of a model and the models that it continues."""
     return sum(steps * batch for model in chain(key) for steps, batch in steps_by_batch(model))
 
 
 def settings_that_differ(one: str, other: str) -> set[str]:
-    """Of two models, without what is only said of them."""
-    said = dict.fromkeys(params.TOLD - {"parameters", "not_run"}, True) | {"published": {"source"}}
-    first, second = (params.load("models", key).model_dump(exclude=said) for key in (one, other))
+    """Return the names of settings in which two models differ, apart from descriptive ones."""
+    descriptive = dict.fromkeys(params.TOLD - {"parameters", "not_run"}, True) | {"published": {"source"}}
+    first, second = (params.load("models", key).model_dump(exclude=descriptive) for key in (one, other))
     return {name for name in first if first[name] != second[name]}
 
 
 def test_the_registered_models_are_those_that_papers_print_and_our_own():
     printed = list_printed()
-    assert set(MODELS) == {model for _, model in printed} | OURS | {"albert-base", "albert-large"}  # ALBERT: a figure
+    assert set(MODELS) == {model for _, model in printed} | OURS | {"albert-base", "albert-large"}  # in a figure
     assert [(paper, key) for paper, key in printed if paper not in params.load("models", key).papers] == []
 
 
@@ -85,15 +85,15 @@ def test_models_name_registered_parts(key):
 
 @each("key", MODELS)
 def test_chains_end_and_keep_one_body(key):
-    bodies = {(params.load("models", k).architecture, params.load("models", k).size) for k in chain(key)}
+    bodies = {(params.load("models", model).architecture, params.load("models", model).size) for model in chain(key)}
     assert len(bodies) == 1
     for scale in params.keys("scales"):
-        assert len({params.load_pretraining(k, scale).positions for k in chain(key)}) == 1
+        assert len({params.load_pretraining(model, scale).positions for model in chain(key)}) == 1
 
 
 def test_a_model_shares_its_key_with_nothing_else_that_is_made():
-    """The command line takes any key, so a key stands for one thing; published vocabularies are not made."""
-    trained = {v for v in params.keys("vocabularies") if not params.load("vocabularies", v).file}
+    """The command line takes any key, so a key must be unique; published vocabularies are not made here."""
+    trained = {key for key in params.keys("vocabularies") if not params.load("vocabularies", key).file}
     assert not set(MODELS) & {*trained, *params.keys("tables"), *params.keys("corpora")}
 
 
@@ -174,9 +174,9 @@ def test_learning_rates_are_those_of_the_whole_schedule(key, step, rate):
 def test_square_root_decay_is_of_the_models_trained_with_nvidias_lamb():
     for key in MODELS:
         published = params.load("models", key).published
-        of_nvidia = published.optimizer == "lamb" and "NVIDIA" in published.source
-        assert {phase.decay for phase in published.phases} == {"square root" if of_nvidia else "linear"}, key
-        assert of_nvidia == (published.optimizer == "lamb" and "Google" not in published.source)
+        nvidia_lamb = published.optimizer == "lamb" and "NVIDIA" in published.source
+        assert {phase.decay for phase in published.phases} == {"square root" if nvidia_lamb else "linear"}, key
+        assert nvidia_lamb == (published.optimizer == "lamb" and "Google" not in published.source)
 
 
 @each("key", MODELS)
@@ -186,9 +186,9 @@ def test_caps_on_predictions_are_at_most_what_is_masked(key):
 
 
 def test_as_published_the_compute_of_gu_is_what_table_9_says():
-    same = ("pubmedbert", "pubmedbert-general-first", "pubmedbert-general-vocabulary", "pubmedbert-word-piece",
-            "pubmedbert-general-vocabulary-word-piece", "pubmedbert-pmc", "pubmedbert-adversarial")  # fmt: skip
-    assert {rows_seen(key) for key in same} == {2 * rows_seen("bert-uncased")}  # "twice as long as original BERT"
+    models = ("pubmedbert", "pubmedbert-general-first", "pubmedbert-general-vocabulary", "pubmedbert-word-piece",
+              "pubmedbert-general-vocabulary-word-piece", "pubmedbert-pmc", "pubmedbert-adversarial")  # fmt: skip
+    assert {rows_seen(key) for key in models} == {2 * rows_seen("bert-uncased")}  # "twice as long as original BERT"
     assert rows_seen("pubmedbert-half") == rows_seen("bert-uncased")
     assert rows_seen("pubmedbert-pmc-longer") * 10 == rows_seen("pubmedbert-pmc") * 16  # "60% longer"
 
@@ -207,11 +207,11 @@ def test_a_point_of_a_curve_is_the_whole_but_for_its_place(point):
         assert settings_that_differ(point, whole) == {"part"} and round(100 * settings.part) == int(percent)
     else:
         assert settings_that_differ(point, whole) == {"corpora"}
-        (part,), (all_of_it,) = settings.corpora, params.load("models", whole).corpora
-        one, other = (params.load("corpora", key) for key in (part, all_of_it))
-        assert one.part == int(percent) / 100 and other.part == 1
-        said = {"title", "papers", "differs", "part"}
-        assert one.model_dump(exclude=said) == other.model_dump(exclude=said)
+        (part_key,), (whole_key,) = settings.corpora, params.load("models", whole).corpora
+        part_corpus, whole_corpus = (params.load("corpora", key) for key in (part_key, whole_key))
+        assert part_corpus.part == int(percent) / 100 and whole_corpus.part == 1
+        descriptive = {"title", "papers", "differs", "part"}
+        assert part_corpus.model_dump(exclude=descriptive) == whole_corpus.model_dump(exclude=descriptive)
 
 
 @each("half", sorted(HALVES))
@@ -251,20 +251,20 @@ def test_models_compared_differ_in_what_is_compared(one, other, differing):
 def test_a_model_in_place_of_another_is_trained_in_the_same_way(scale):
     substitutes = params.load("scales", scale).substitutes.models
     assert not substitutes or scale in RECIPES or params.load("scales", scale).weights == "released"
-    for asked, made in substitutes.items():
-        assert settings_that_differ(asked, made) <= {"published"}
+    for model, substitute in substitutes.items():
+        assert settings_that_differ(model, substitute) <= {"published"}
 
 
 @each("scale", RECIPES)
 def test_compared_models_get_the_same_start(scale):
     starts = {key: params.load_pretraining(key, scale).start for key in MODELS}
-    same = params.load("scales", scale).pretraining.recipe.start
-    assert same
+    recipe_start = params.load("scales", scale).pretraining.recipe.start
+    assert recipe_start
     for key, start in starts.items():
         model = params.load("models", key)
         continued = model.initial and params.load("models", model.initial).vocabulary == model.vocabulary
-        wanted = [part for part in same if part != "position waves"] if model.initial else same
-        assert start == ([] if continued or key == "bert-random" else wanted), key
+        expected = [part for part in recipe_start if part != "position waves"] if model.initial else recipe_start
+        assert start == ([] if continued or key == "bert-random" else expected), key
 
 
 @each("key", MODELS)
@@ -273,8 +273,8 @@ def test_paper_scale_is_what_was_published_from_random_weights(key):
     assert resolved.start == [] and resolved.masked_share == model.masked_share and resolved.positions == 512
     steps = [round(phase.steps * model.part) for phase in model.published.phases]
     assert [phase.steps for phase in resolved.phases] == (steps if model.corpora else [])
-    whole = [phase.model_copy(update={"steps": 1}) for phase in (model.published.phases if model.corpora else [])]
-    assert [phase.model_copy(update={"steps": 1}) for phase in resolved.phases] == whole
+    expected = [phase.model_copy(update={"steps": 1}) for phase in (model.published.phases if model.corpora else [])]
+    assert [phase.model_copy(update={"steps": 1}) for phase in resolved.phases] == expected
     for name in ("optimizer", "weight_decay", "betas", "clip", "dropout", "duplicates"):
         assert getattr(resolved, name) == getattr(model.published, name)
 
@@ -289,8 +289,8 @@ def test_a_recipe_is_the_same_for_every_model_but_for_its_share(scale):
         assert resolved.duplicates is None and resolved.optimizer == recipe.optimizer
         assert all(phase.max_predictions is None for phase in resolved.phases)
         pieces = sum(phase.steps * phase.batch_size * phase.length for phase in resolved.phases)
-        wanted = recipe.tokens * model.share * model.part if model.corpora else 0
-        assert pieces == pytest.approx(wanted, rel=0.01, abs=max(p.batch_size * p.length for p in recipe.phases))
+        expected = recipe.tokens * model.share * model.part if model.corpora else 0
+        assert pieces == pytest.approx(expected, rel=0.01, abs=max(p.batch_size * p.length for p in recipe.phases))
 
 
 @each("key", MODELS)
@@ -304,15 +304,15 @@ def test_only_unpublished_text_keeps_a_model_from_the_made_up_data(key):
         assert not open_study("smoke").vocabulary(model.vocabulary).why_not
 
 
-# A scale that pretrains several times has the models of a few tables.
-@each("scale", [key for key, one in SCALES.items() if one.models and one.pretrainings == 1])
+# Scales with several pretrainings are left out, because they have the models of a few tables only.
+@each("scale", [key for key, settings in SCALES.items() if settings.models and settings.pretrainings == 1])
 def test_a_scale_shows_a_model_of_each_kind(scale):
-    shown = [params.load("models", key) for key in SCALES[scale].models]
-    assert {model.architecture for model in shown} == {"bert", "albert", "electra"}
-    assert {bool(model.initial) for model in shown if model.architecture == "bert"} == {True, False}
-    assert any(model.mixing == "simultaneous" for model in shown)
-    assert any(model.adversarial for model in shown) or scale != "gpu"  # it takes the time of two others
-    assert all(model.corpora for model in shown)
+    models = [params.load("models", key) for key in SCALES[scale].models]
+    assert {model.architecture for model in models} == {"bert", "albert", "electra"}
+    assert {bool(model.initial) for model in models if model.architecture == "bert"} == {True, False}
+    assert any(model.mixing == "simultaneous" for model in models)
+    assert any(model.adversarial for model in models) or scale != "gpu"  # adversarial training takes twice as long
+    assert all(model.corpora for model in models)
 
 
 def test_smoke_pretrains_for_a_few_hundred_steps_at_most():

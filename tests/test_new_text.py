@@ -1,4 +1,4 @@
-"""New text with a saved model: offsets in the text as given, the same entities as transformers, files in and out."""
+"""Tests of saved models on new text: offsets in the original text, the same entities as transformers, and files."""
 
 import functools
 import io
@@ -51,16 +51,16 @@ def encoder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def keep(encoder, tmp_path_factory):
-    """Fine-tunes on a made-up dataset and gives the folder in which the model is kept, each once."""
-    made = {}
+    """Return a function that fine-tunes on a made-up dataset, once per choice, and returns the saved model's folder."""
+    folders = {}
 
     def give(key: str, **choice):
         name = f"{key} {choice}"
-        if name not in made:
+        if name not in folders:
             folder = tmp_path_factory.mktemp("work")
             work_on(folder, encoder, key, folds=1, **choice).run([1], folder / "saved")
-            made[name] = folder / "saved"
-        return made[name]
+            folders[name] = folder / "saved"
+        return folders[name]
 
     return give
 
@@ -76,7 +76,7 @@ def read_test(key: str) -> list:
 
 @functools.cache
 def tag_every_word(folder) -> saved.Saved:
-    """A tagger that says of every word that it begins an entity."""
+    """Load a saved tagger and make it begin an entity at every word."""
     model = saved.load_saved(folder)
     with torch.no_grad():
         model.model.score.bias[:] = torch.tensor([0.0, 99.0, 0.0])
@@ -85,17 +85,17 @@ def tag_every_word(folder) -> saved.Saved:
 
 def test_the_pipeline_of_transformers_finds_the_same_entities(tagger, tmp_path):
     folder = shutil.copytree(tagger, tmp_path / "random")
-    library = AutoModelForTokenClassification.from_pretrained(folder)
-    torch.nn.init.normal_(library.classifier.weight, generator=torch.Generator().manual_seed(0))  # tags of every kind
-    library.save_pretrained(folder)
+    library_model = AutoModelForTokenClassification.from_pretrained(folder)
+    torch.nn.init.normal_(library_model.classifier.weight, generator=torch.Generator().manual_seed(0))  # varied tags
+    library_model.save_pretrained(folder)
     texts = [" ".join(sentence.words) for sentence in read_test("ncbi-disease")][:20]
     ours = new_text.tag_texts(saved.load_saved(folder), texts)
-    found = pipeline("token-classification", str(folder), aggregation_strategy="first")(texts)
-    theirs = [[(one["start"], one["end"], one["entity_group"]) for one in of_text] for of_text in found]
-    assert [[entity[:3] for entity in of_text] for of_text in ours] == theirs
+    predictions = pipeline("token-classification", str(folder), aggregation_strategy="first")(texts)
+    expected = [[(group["start"], group["end"], group["entity_group"]) for group in of_text] for of_text in predictions]
+    assert [[entity[:3] for entity in of_text] for of_text in ours] == expected
     assert sum(map(len, ours)) > 20
-    rates = [one["score"] for of_text in found for one in of_text]
-    assert [entity.probability for of_text in ours for entity in of_text] == pytest.approx(rates, abs=1e-4)
+    scores = [group["score"] for of_text in predictions for group in of_text]
+    assert [entity.probability for of_text in ours for entity in of_text] == pytest.approx(scores, abs=1e-4)
 
 
 @given(st.lists(st.sampled_from(ODD), max_size=40))
@@ -104,12 +104,12 @@ def test_every_word_is_read_once_at_its_place_in_the_text_as_given(tagger, piece
     text = "".join(pieces)
     (entities,) = new_text.tag_texts(tag_every_word(tagger), [text])
     composed = pubtator.compose_letters(text)
-    if composed == new_text.compose_text(text)[0]:  # but for letters that are composed of more than marks
-        found = [pubtator.compose_letters(text[entity.start : entity.end]) for entity in entities]
-        assert found == standoff.WORD.findall(composed)
+    if composed == new_text.compose_text(text)[0]:  # except where more than marks compose, as in Hangul
+        words = [pubtator.compose_letters(text[entity.start : entity.end]) for entity in entities]
+        assert words == standoff.WORD.findall(composed)
     assert all(entity.start < entity.end for entity in entities)
-    assert all(a.end <= b.start for a, b in zip(entities, entities[1:], strict=False))
-    between = zip([0, *(one.end for one in entities)], [*(one.start for one in entities), len(text)], strict=True)
+    assert all(previous.end <= following.start for previous, following in zip(entities, entities[1:], strict=False))
+    between = zip([0, *(span.end for span in entities)], [*(span.start for span in entities), len(text)], strict=True)
     assert not any(text[end:start].strip() for end, start in between)
 
 
@@ -121,7 +121,7 @@ def test_entities_are_those_that_the_score_counts(tags):
 def test_a_long_text_is_cut_and_its_offsets_stay(tagger):
     text = "pain and fever, " * 400 + "é" * 300 + ". More pain (here)."
     (entities,) = new_text.tag_texts(tag_every_word(tagger), [text])
-    assert [text[one.start : one.end] for one in entities] == standoff.WORD.findall(text)
+    assert [text[entity.start : entity.end] for entity in entities] == standoff.WORD.findall(text)
 
 
 @each(
@@ -130,24 +130,24 @@ def test_a_long_text_is_cut_and_its_offsets_stay(tagger):
         ("ncbi-disease", {"head": "CRF"}, {"Disease"}),
         ("ncbi-disease", {"scheme": "BIOUL", "characters": True}, {"Disease"}),
         ("ebm-pico", {}, {"INT", "OUT", "PAR"}),
-        ("jnlpba", {}, {"entity"}),  # whose types are dropped
+        ("jnlpba", {}, {"entity"}),  # its types are dropped
     ],
 )
 def test_every_kind_of_tagger_tags_as_it_predicts(keep, key, choice, kinds):
     model, sentences = saved.load_saved(keep(key, **choice)), read_test(key)[:30]
     torch.manual_seed(0)
-    torch.nn.init.normal_(model.model.score.weight)  # tags of every kind
-    one_word = re.compile(standoff.WORD.pattern + r"\Z").match
-    sentences = [one for one in sentences if all(map(one_word, one.words))]
+    torch.nn.init.normal_(model.model.score.weight)  # so that every kind of tag occurs
+    match_word = re.compile(standoff.WORD.pattern + r"\Z").match
+    sentences = [instance for instance in sentences if all(map(match_word, instance.words))]
     predicted = model.predict(sentences)
-    found = new_text.tag_texts(model, [" ".join(one.words) for one in sentences])
-    assert {entity.type for entities in found for entity in entities} == kinds
-    for sentence, tags, entities in zip(sentences, predicted, found, strict=True):
+    entity_lists = new_text.tag_texts(model, [" ".join(instance.words) for instance in sentences])
+    assert {entity.type for entities in entity_lists for entity in entities} == kinds
+    for sentence, tags, entities in zip(sentences, predicted, entity_lists, strict=True):
         marked = set()
         for entity in entities:
             assert 0 < entity.probability <= 1
-            ends = " ".join(sentence.words)
-            first, last = ends[: entity.start].count(" "), ends[: entity.end].count(" ")
+            text = " ".join(sentence.words)
+            first, last = text[: entity.start].count(" "), text[: entity.end].count(" ")
             marked |= set(range(first, last + 1))
         assert marked == {i for i, tag in enumerate(tags) if tag != "O"}
 
@@ -155,32 +155,36 @@ def test_every_kind_of_tagger_tags_as_it_predicts(keep, key, choice, kinds):
 @each("key", ["mednli", "hoc", "biosses", "gad", "pubmedqa", "bioasq-reranker"])
 def test_a_classifier_says_of_a_text_what_it_says_of_the_instance(keep, key):
     model, instances = saved.load_saved(keep(key)), read_test(key)[:8]
-    made = []
-    for one in instances:
-        texts = (" ".join(one.sentences),) if key == "hoc" else (one.text,) if key == "gad" else (one.first, one.second)
-        made.append(new_text.make_instance(model, *texts))
-    found, expected = new_text.classify_instances(model, made), model.predict(instances)
+    new_instances = []
+    for item in instances:
+        texts = (
+            (" ".join(item.sentences),) if key == "hoc" else (item.text,) if key == "gad" else (item.first, item.second)
+        )
+        new_instances.append(new_text.make_instance(model, *texts))
+    predictions, expected = new_text.classify_instances(model, new_instances), model.predict(instances)
     match key:
         case "biosses":
-            assert [one["number"] for one in found] == pytest.approx(expected, abs=1e-6)
+            assert [item["number"] for item in predictions] == pytest.approx(expected, abs=1e-6)
         case "hoc":
-            assert [tuple(one["labels"]) for one in found] == expected
+            assert [tuple(item["labels"]) for item in predictions] == expected
         case "bioasq-reranker":
-            assert [one["probabilities"]["1"] for one in found] == pytest.approx(expected, abs=1e-6)
+            assert [item["probabilities"]["1"] for item in predictions] == pytest.approx(expected, abs=1e-6)
         case _:
-            assert [one["label"] for one in found] == expected
-            assert all(sum(one["probabilities"].values()) == pytest.approx(1) for one in found)
+            assert [item["label"] for item in predictions] == expected
+            assert all(sum(item["probabilities"].values()) == pytest.approx(1) for item in predictions)
 
 
 def test_a_relation_is_read_by_its_marks_or_dummies(keep):
     relations = read_test("ddi")[:8]
     for mentions in ("markers", "dummies"):
         model = saved.load_saved(keep("ddi", mentions=mentions, encoding="mentions"))
-        texts = [(add_markers(one) if mentions == "markers" else one.dummify()).text for one in relations]
-        made = [new_text.make_instance(model, text) for text in texts]
-        found = new_text.classify_instances(model, made)
-        assert [one["label"] for one in found] == model.predict(relations)
-        assert [a.tokens for a in model.task.encode(made)] == [a.tokens for a in model.task.encode(relations)]
+        texts = [(add_markers(item) if mentions == "markers" else item.dummify()).text for item in relations]
+        instances = [new_text.make_instance(model, text) for text in texts]
+        predictions = new_text.classify_instances(model, instances)
+        assert [item["label"] for item in predictions] == model.predict(relations)
+        assert [encoded.tokens for encoded in model.task.encode(instances)] == [
+            encoded.tokens for encoded in model.task.encode(relations)
+        ]
         with pytest.raises(StudyError, match=r"\[E1\]" if mentions == "markers" else "0 dummies in the text"):
             new_text.make_instance(model, "No mention here.")
     with pytest.raises(StudyError, match="1 dummies"):
@@ -192,7 +196,7 @@ def test_a_relation_is_read_by_its_marks_or_dummies(keep):
 
 @pytest.fixture
 def say(capsys, monkeypatch):
-    """Runs a command with a text as standard input; gives the exit status, what it prints, and its error."""
+    """Return a function that runs a command with `text` as input and returns its exit status, stdout and stderr."""
 
     def give(*words, text: str | bytes = ""):
         content = text if isinstance(text, bytes) else text.encode()
@@ -207,7 +211,7 @@ def say(capsys, monkeypatch):
 
 @pytest.fixture
 def every(monkeypatch, tagger):
-    """The tagger of the commands begins an entity at every word."""
+    """Make the commands' tagger begin an entity at every word; return its folder."""
     model = tag_every_word(tagger)
     monkeypatch.setattr(saved, "load_saved", lambda folder: model)
     return tagger
@@ -227,24 +231,24 @@ def test_the_same_documents_in_every_form(say, every, tmp_path):
     (tmp_path / "one.csv").write_text('id,text,more\nd,"No ""x"", fever",\n')
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "d.txt").write_bytes(b"\xef\xbb\xbfNo\r\nfever")
-    found = {}
+    entities = {}
     for name in ("one.jsonl", "one.tsv", "one.csv", "notes"):
         status, out, _ = say("tag", "--model", every, tmp_path / name, "--format", "tsv")
         header, *lines = [line.split("\t") for line in out.splitlines()]
         assert status == 0 and header == ["id", *formats.FIELDS] and all(line[0] == "d" for line in lines)
-        found[name] = [(*map(int, line[1:3]), line[4]) for line in lines]
-    assert found["one.jsonl"] == [(0, 2, "No"), (3, 8, "fever")]
-    assert found["one.tsv"] == [(0, 1, '"'), (1, 3, "No"), (4, 9, "fever")]
-    assert found["one.csv"][-1] == (8, 13, "fever") and found["notes"] == [(0, 2, "No"), (4, 9, "fever")]
+        entities[name] = [(*map(int, line[1:3]), line[4]) for line in lines]
+    assert entities["one.jsonl"] == [(0, 2, "No"), (3, 8, "fever")]
+    assert entities["one.tsv"] == [(0, 1, '"'), (1, 3, "No"), (4, 9, "fever")]
+    assert entities["one.csv"][-1] == (8, 13, "fever") and entities["notes"] == [(0, 2, "No"), (4, 9, "fever")]
 
 
 def test_pubtator_in_and_out_is_read_again_with_its_offsets(say, every, tmp_path):
     (tmp_path / "in.txt").write_text(ABSTRACT + ABSTRACT.replace("1|", "2|").replace("1\t", "2\t"))
-    words = ["--format", "pubtator", "-o", tmp_path / "out" / "found.txt"]
-    assert say("tag", "--model", every, tmp_path / "in.txt", *words) == (0, "", "")
+    options = ["--format", "pubtator", "-o", tmp_path / "out" / "found.txt"]
+    assert say("tag", "--model", every, tmp_path / "in.txt", *options) == (0, "", "")
     first, second = pubtator.read_abstracts(tmp_path / "out" / "found.txt")
     assert (first.pmid, second.pmid) == ("1", "2") and first.text.count("\n") == 1
-    assert [first.text[one.start : one.end] for one in first.mentions] == standoff.WORD.findall(first.text)
+    assert [first.text[mention.start : mention.end] for mention in first.mentions] == standoff.WORD.findall(first.text)
 
 
 def test_brat_has_a_text_and_its_entities_in_a_new_folder(say, every, tmp_path):
@@ -252,14 +256,14 @@ def test_brat_has_a_text_and_its_entities_in_a_new_folder(say, every, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_bytes(text.encode())
     (tmp_path / "notes" / "b.txt").write_bytes(b"")
-    words = ["tag", "--model", every, tmp_path / "notes", "--format", "brat"]
-    assert say(*words, "-o", tmp_path / "out")[0] == 0
+    command = ["tag", "--model", every, tmp_path / "notes", "--format", "brat"]
+    assert say(*command, "-o", tmp_path / "out")[0] == 0
     lines = [line.split("\t") for line in (tmp_path / "out" / "a.ann").read_text().splitlines()]
     assert lines[0] == ["T1", "Disease 0 5", "Fever"] and lines[1][:2] == ["#1", "AnnotatorNotes T1"]
     assert lines[4] == ["T3", "Disease 11 15", "pain"]
     assert (tmp_path / "out" / "a.txt").read_bytes() == text.encode() and not (tmp_path / "out" / "b.ann").read_bytes()
-    assert "something lies there" in say(*words, "-o", tmp_path / "out")[2]
-    assert "with -o" in say(*words)[2]
+    assert "something lies there" in say(*command, "-o", tmp_path / "out")[2]
+    assert "with -o" in say(*command)[2]
 
 
 @each(
@@ -283,10 +287,10 @@ def test_bad_input_is_one_line_and_nothing_is_written(say, every, tmp_path_facto
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_bytes(content)
     path = folder / name if name.startswith("a") else folder / "folder"
-    for words in ([], ["-o", folder / "out"]):
-        status, out, err = say("tag", "--model", every, path, *words)
+    for options in ([], ["-o", folder / "out"]):
+        status, out, err = say("tag", "--model", every, path, *options)
         assert status == 1 and out == "" and err.startswith("error: ") and message in err and err.count("\n") == 1
-    assert sorted(one.name for one in folder.iterdir()) == [name.split("/")[0]]
+    assert sorted(entry.name for entry in folder.iterdir()) == [name.split("/")[0]]
 
 
 @each(
@@ -301,7 +305,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(say, every, tmp_path_facto
 def test_a_table_is_read_as_those_that_models_are_trained_on(tmp_path_factory, name, content):
     path = tmp_path_factory.mktemp("table") / name
     path.write_text(content)
-    assert [(one.id, one.text) for one in formats.read_input(path)] == [("1", 'He said "no"')]
+    assert [(document.id, document.text) for document in formats.read_input(path)] == [("1", 'He said "no"')]
     assert [row["text"] for _, row in own_tables.read_table_cells(path)] == ['He said "no"']
 
 
@@ -326,20 +330,20 @@ def test_a_wrong_model_or_none_is_one_line(say, keep, tagger, tmp_path, monkeypa
 def test_classes_of_pairs_as_lines_and_as_a_table(say, keep, tmp_path):
     (tmp_path / "pairs.jsonl").write_text('{"text": "A.", "text2": "B.", "id": 7}\n')
     status, out, _ = say("classify", "--model", keep("mednli"), tmp_path / "pairs.jsonl")
-    found = json.loads(out)
-    assert status == 0 and list(found) == ["id", "text", "text2", "label", "probabilities"] and found["id"] == "7"
+    result = json.loads(out)
+    assert status == 0 and list(result) == ["id", "text", "text2", "label", "probabilities"] and result["id"] == "7"
     assert say("classify", "--model", keep("mednli"), tmp_path / "pairs.jsonl", "-o", tmp_path / "out.tsv")[0] == 0
-    header, line = [row.split("\t") for row in (tmp_path / "out.tsv").read_text().splitlines()]
-    assert header == ["id", "label", *found["probabilities"]]
-    assert line == ["7", found["label"], *map(str, found["probabilities"].values())]
+    header, cells = [row.split("\t") for row in (tmp_path / "out.tsv").read_text().splitlines()]
+    assert header == ["id", "label", *result["probabilities"]]
+    assert cells == ["7", result["label"], *map(str, result["probabilities"].values())]
 
 
 def test_no_more_is_read_than_a_window(monkeypatch):
     monkeypatch.setattr(labelling, "WINDOW", 10)
-    read = []
-    documents = (read.append(n) or formats.NewText("", str(n), "four") for n in range(100))
+    read_numbers = []
+    documents = (read_numbers.append(number) or formats.NewText("", str(number), "four") for number in range(100))
     windows = labelling.follow(documents, labelling.Bar("tag", 100))
-    assert [len(next(windows)), len(read), len(next(windows)), len(read)] == [3, 3, 3, 6]
+    assert [len(next(windows)), len(read_numbers), len(next(windows)), len(read_numbers)] == [3, 3, 3, 6]
 
 
 def test_all_files_of_a_saved_model_have_the_mode_that_the_umask_gives(tagger, keep):

@@ -1,4 +1,4 @@
-"""How the notebooks are kept: no outputs, one cell of parameters, short cells, no path of a machine."""
+"""How notebooks are stored: no outputs, one cell of parameters, short cells, no paths of a machine."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from conftest import each
 from lib.study import paths, plan
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
-# Than 30: pages that hold a method of their own; many kinds of leaks; a few checks each; four kinds of comparison.
+# More than 30: pages with a method of their own, many kinds of leaks, many small checks, or four comparisons.
 MORE_CELLS = {"02_evaluate": 35, "14_leaks": 36, "90_audit": 87, "91_protocols": 50,
               "95_integer_check": 44}  # fmt: skip
 
@@ -50,16 +50,16 @@ def test_prose_and_short_cells(path):
 
 
 def test_no_two_notebooks_share_a_cell_of_more_than_six_lines():
-    found = {}
+    pages = {}
     for path in NOTEBOOKS:
         for source in code(nbformat.read(path, as_version=4)):
             if len([line for line in source.splitlines() if line.strip()]) > 6:
-                found.setdefault(source, set()).add(path.stem)
-    assert found and not [names for names in found.values() if len(names) > 1]
+                pages.setdefault(source, set()).add(path.stem)
+    assert pages and not [names for names in pages.values() if len(names) > 1]
 
 
 def test_every_notebook_is_a_stage_of_the_study():
-    on_request = {"02_evaluate", "03_leaderboard"}  # somebody's own encoder, and what others have sent
+    on_request = {"02_evaluate", "03_leaderboard"}  # for a user's own encoder, and for result files from others
     assert {*plan.list_targets("smoke")["notebooks"]} == {path.stem for path in NOTEBOOKS} - on_request
 
 

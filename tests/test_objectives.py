@@ -1,4 +1,4 @@
-"""The losses of pretraining: equal to the library's own heads, adding up over parts, and able to be learned."""
+"""Pretraining losses: they equal those of the library's heads, add up over parts of a batch, and can be learned."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ PIECES, LENGTH, MASK = 60, 16, 4
 
 
 def make_batch(rows: int = 6, pairs: bool = False, padded: bool = False, seed: int = 0) -> objectives.Batch:
-    """Random text with three places asked for in each row, of which one slot in the first row is unused."""
+    """Return random text with three positions to predict in each row; one slot of the first row is unused."""
     generator = torch.Generator().manual_seed(seed)
     text = torch.randint(5, PIECES, (rows, LENGTH), generator=generator)
     positions = torch.stack([1 + torch.randperm(8, generator=generator)[:3].sort().values for _ in range(rows)])
@@ -40,17 +40,17 @@ def make(architecture: str, pairs: bool = False, dropout: float = 0.0):
 
 
 def labels(batch) -> torch.Tensor:
-    """What to predict at every place, as the library wants it."""
-    found = torch.full_like(batch["input_ids"], masking.IGNORED)
-    asked = batch["targets"] != masking.IGNORED
-    rows = torch.arange(len(found))[:, None].expand_as(asked)
-    found[rows[asked], batch["positions"][asked]] = batch["targets"][asked]
-    return found
+    """Return the target of every position in the form that the library takes."""
+    targets = torch.full_like(batch["input_ids"], masking.IGNORED)
+    chosen = batch["targets"] != masking.IGNORED
+    rows = torch.arange(len(targets))[:, None].expand_as(chosen)
+    targets[rows[chosen], batch["positions"][chosen]] = batch["targets"][chosen]
+    return targets
 
 
 def library_inputs(batch) -> dict:
-    found = {"input_ids": batch["input_ids"], "token_type_ids": batch.get("token_type_ids")}
-    return found | ({"attention_mask": batch["attention_mask"].long()} if "attention_mask" in batch else {})
+    inputs = {"input_ids": batch["input_ids"], "token_type_ids": batch.get("token_type_ids")}
+    return inputs | ({"attention_mask": batch["attention_mask"].long()} if "attention_mask" in batch else {})
 
 
 @pytest.mark.parametrize("architecture", ["bert", "albert"])
@@ -58,20 +58,20 @@ def library_inputs(batch) -> dict:
 def test_masked_pieces_and_pairs_equal_the_library_s_loss(architecture, padded):
     model, batch = make(architecture, pairs=True), make_batch(pairs=True, padded=padded)
     name = "next_sentence_label" if architecture == "bert" else "sentence_order_label"
-    wanted = model(**library_inputs(batch), labels=labels(batch), **{name: batch["pair"]}).loss
-    torch.testing.assert_close(objectives.masked_tokens(model, batch), wanted, rtol=1e-5, atol=1e-5)
+    expected = model(**library_inputs(batch), labels=labels(batch), **{name: batch["pair"]}).loss
+    torch.testing.assert_close(objectives.masked_tokens(model, batch), expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("architecture", ["bert", "albert"])
 def test_masked_pieces_alone_equal_the_library_s_loss_and_gradient(architecture):
     model, batch = make(architecture), make_batch()
-    wanted = model(**library_inputs(batch), labels=labels(batch)).loss
-    wanted.backward()
+    expected = model(**library_inputs(batch), labels=labels(batch)).loss
+    expected.backward()
     gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
     model.zero_grad()
     loss = objectives.masked_tokens(model, batch)
     loss.backward()
-    torch.testing.assert_close(loss, wanted, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-5)
     for name, parameter in model.named_parameters():
         if name in gradients:
             torch.testing.assert_close(parameter.grad, gradients[name], rtol=1e-3, atol=1e-6, msg=name)
@@ -87,36 +87,36 @@ def test_replaced_pieces_equal_the_library_s_two_losses(padded):
     logits = objectives.bodies.gather_states(generated.logits, batch["positions"])
     inputs, replaced = objectives.corrupt(logits, batch)
     judged = model.discriminator(**library_inputs(batch) | {"input_ids": inputs}, labels=replaced)
-    wanted = generated.loss + objectives.DISCRIMINATOR_WEIGHT * judged.loss
-    torch.testing.assert_close(loss, wanted, rtol=1e-4, atol=1e-4)
+    expected = generated.loss + objectives.DISCRIMINATOR_WEIGHT * judged.loss
+    torch.testing.assert_close(loss, expected, rtol=1e-4, atol=1e-4)
     assert objectives.DISCRIMINATOR_WEIGHT == 50
 
 
 def test_draws_follow_the_generator_and_stand_where_they_were_asked_for():
     batch = make_batch(rows=400)
-    left = batch["positions"][:, :1]  # of each sequence a chosen token stays as it is
-    batch["input_ids"] = batch["input_ids"].scatter(1, left, batch["targets"][:, :1])
+    unchanged = batch["positions"][:, :1]  # one chosen token of each sequence keeps its text
+    batch["input_ids"] = batch["input_ids"].scatter(1, unchanged, batch["targets"][:, :1])
     logits = torch.full((400, 3, PIECES), -20.0)
     logits[..., 7], logits[..., 8] = 1.0, 0.0
     inputs, replaced = objectives.corrupt(logits, batch)
-    asked = labels(batch) != masking.IGNORED
-    drawn = inputs[asked]
+    chosen = labels(batch) != masking.IGNORED
+    drawn = inputs[chosen]
     assert set(drawn.tolist()) == {7, 8}
-    wanted = torch.tensor([1.0, 0.0]).softmax(0)[0].item()
-    assert (drawn == 7).float().mean().item() == pytest.approx(wanted, abs=0.05)
-    text = torch.where(asked, labels(batch), batch["input_ids"])
-    assert torch.equal(inputs[~asked], text[~asked])
+    expected = torch.tensor([1.0, 0.0]).softmax(0)[0].item()
+    assert (drawn == 7).float().mean().item() == pytest.approx(expected, abs=0.05)
+    text = torch.where(chosen, labels(batch), batch["input_ids"])
+    assert torch.equal(inputs[~chosen], text[~chosen])
     assert torch.equal(replaced == 1, inputs != text)
-    assert (replaced[asked] == 0).any()  # a draw that is right is not replaced
-    assert torch.equal(replaced.gather(1, left) == 1, inputs.gather(1, left) != batch["targets"][:, :1])
-    assert set(replaced.gather(1, left).flatten().tolist()) == {0, 1}
+    assert (replaced[chosen] == 0).any()  # a draw that is right is not replaced
+    assert torch.equal(replaced.gather(1, unchanged) == 1, inputs.gather(1, unchanged) != batch["targets"][:, :1])
+    assert set(replaced.gather(1, unchanged).flatten().tolist()) == {0, 1}
 
 
 @pytest.mark.parametrize("architecture", ["bert", "electra"])
 def test_the_losses_of_parts_add_up_to_the_loss_of_the_step(monkeypatch, architecture):
     model, batch = make(architecture, pairs=architecture == "bert"), make_batch(pairs=architecture == "bert")
     loss_of = objectives.masked_tokens if architecture == "bert" else objectives.replaced_tokens
-    monkeypatch.setattr(torch, "rand_like", lambda logits, dtype: torch.full_like(logits, 0.5))  # no chance in it
+    monkeypatch.setattr(torch, "rand_like", lambda logits, dtype: torch.full_like(logits, 0.5))  # no randomness
     halves = [{name: t[part::2] if name != "counts" else t for name, t in batch.items()} for part in (0, 1)]
     whole = loss_of(model, batch)
     torch.testing.assert_close(sum(loss_of(model, half) for half in halves), whole, rtol=1e-5, atol=1e-5)
@@ -134,39 +134,39 @@ def test_the_adversarial_loss_adds_what_the_shift_changes():
 
 def test_the_shift_misleads_more_than_one_at_random(monkeypatch):
     model, batch = make("bert"), make_batch()
-    for parameter in model.parameters():  # far from the start, where every direction is alike
+    for parameter in model.parameters():  # away from the initial weights, where all directions are alike
         parameter.data.add_(0.2 * torch.randn_like(parameter))
     plain = objectives.masked_tokens(model, batch)
-    chosen = objectives.adversarial_tokens(model, batch) - plain
-    real = torch.autograd.grad
-    monkeypatch.setattr(torch.autograd, "grad", lambda loss, noise: (torch.randn_like(real(loss, noise)[0]),))
-    random = [(objectives.adversarial_tokens(model, batch) - plain).item() for _ in range(8)]
-    assert chosen.item() > 2 * max(random)
+    by_gradient = objectives.adversarial_tokens(model, batch) - plain
+    grad = torch.autograd.grad
+    monkeypatch.setattr(torch.autograd, "grad", lambda loss, noise: (torch.randn_like(grad(loss, noise)[0]),))
+    at_random = [(objectives.adversarial_tokens(model, batch) - plain).item() for _ in range(8)]
+    assert by_gradient.item() > 2 * max(at_random)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 def test_the_direction_is_that_of_the_noise_alone_in_bfloat16_too(monkeypatch, dropout):
-    model, batch, found, real = make("bert", dropout=dropout).train(), make_batch(), [], torch.autograd.grad
+    model, batch, gradients, grad = make("bert", dropout=dropout).train(), make_batch(), [], torch.autograd.grad
     for parameter in model.parameters():
         parameter.data.add_(0.05 * torch.randn_like(parameter))
 
     def look(loss, noise):
-        found.append((loss.item(), *real(loss, noise)))
-        return found[-1][1:]
+        gradients.append((loss.item(), *grad(loss, noise)))
+        return gradients[-1][1:]
 
     monkeypatch.setattr(torch.autograd, "grad", look)
     for half in (False, True):
         torch.manual_seed(3)
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
             objectives.adversarial_tokens(model, batch)
-    assert max(abs(divergence) for divergence, _ in found) < 1e-5  # with other dropout 0.2
-    assert torch.cosine_similarity(*(slope.flatten() for _, slope in found), dim=0) > 0.99
+    assert max(abs(divergence) for divergence, _ in gradients) < 1e-5  # 0.2 if dropout differed
+    assert torch.cosine_similarity(*(slope.flatten() for _, slope in gradients), dim=0) > 0.99
 
 
 def test_divergence_is_the_library_s():
     ours, target = torch.randn(5, 9), torch.randn(5, 9)
-    wanted = functional.kl_div(ours.log_softmax(-1), target.softmax(-1), reduction="sum")
-    torch.testing.assert_close(objectives.divergence(ours, target), wanted)
+    expected = functional.kl_div(ours.log_softmax(-1), target.softmax(-1), reduction="sum")
+    torch.testing.assert_close(objectives.divergence(ours, target), expected)
     assert objectives.divergence(ours, ours).item() == pytest.approx(0, abs=1e-5)
 
 
@@ -187,12 +187,12 @@ def test_every_kind_overfits_twenty_sentences(kind):
         losses.append(loss.item())
         optimizer.step()
         optimizer.zero_grad()
-    found = {name: total / count for name, (total, count) in objectives.measure_batch(model.eval(), batch).items()}
-    if kind == "electra":  # its generator is too narrow to know twenty sentences by heart
+    measures = {name: total / count for name, (total, count) in objectives.measure_batch(model.eval(), batch).items()}
+    if kind == "electra":  # its generator is too narrow to memorise twenty sentences
         assert sum(losses[-20:]) / 20 < 0.2 * losses[0]
     else:
-        assert found["held-out loss"] < 0.2
-    assert found.get("pairs right", 1.0) == 1.0
+        assert measures["held-out loss"] < 0.2
+    assert measures.get("pairs right", 1.0) == 1.0
 
 
 @pytest.mark.parametrize("kind", ["bert", "albert", "electra", "adversarial"])
@@ -218,7 +218,7 @@ def test_of_many_processes_a_single_target_counts_in_part():
 
 
 def test_measures_count_what_they_divide_by():
-    found = objectives.measure_batch(make("electra"), make_batch(padded=True))
+    measures = objectives.measure_batch(make("electra"), make_batch(padded=True))
     batch = make_batch(padded=True)
-    assert found["held-out loss"][1] == batch["counts"][0]
-    assert found["replaced found"][1] + found["kept cleared"][1] == batch["counts"][1]
+    assert measures["held-out loss"][1] == batch["counts"][0]
+    assert measures["replaced found"][1] + measures["kept cleared"][1] == batch["counts"][1]

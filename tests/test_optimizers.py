@@ -1,4 +1,4 @@
-"""LAMB against its paper's update, what decays, and the schedules."""
+"""Tests of optimizers: LAMB against its paper's update, which weights decay, and the schedules."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ TINY = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attenti
 
 
 def make_settings(optimizer: str, **changes) -> Optimization:
-    given = {"optimizer": optimizer, "weight_decay": 0.01, "betas": [0.9, 0.98], "dropout": 0.1}
-    return Optimization(**given | changes)
+    defaults = {"optimizer": optimizer, "weight_decay": 0.01, "betas": [0.9, 0.98], "dropout": 0.1}
+    return Optimization(**defaults | changes)
 
 
 def parameter(*values: float) -> torch.nn.Parameter:
@@ -22,15 +22,15 @@ def parameter(*values: float) -> torch.nn.Parameter:
 
 
 def names_of(model: torch.nn.Module, group: dict) -> set[str]:
-    held = {id(p) for p in group["params"]}
-    return {name for name, p in model.named_parameters() if id(p) in held}
+    ids = {id(p) for p in group["params"]}
+    return {name for name, p in model.named_parameters() if id(p) in ids}
 
 
 # LAMB
 
 
 def update_by_hand(weight, gradients, rate, betas, decay, epsilon, adapted):
-    """Algorithm 2 of You et al. 2020, line by line, with the identity as phi."""
+    """Return weights updated by Algorithm 2 of You et al. 2020, line by line, with the identity as phi."""
     m, v, weight = np.zeros_like(weight), np.zeros_like(weight), weight.copy()
     for t, g in enumerate(gradients, start=1):
         m = betas[0] * m + (1 - betas[0]) * g
@@ -51,20 +51,20 @@ def test_lamb_makes_the_update_of_its_paper(decay, adapted):
     weights = [torch.nn.Parameter(torch.from_numpy(start.copy())) for start in starts]
     group = {"params": weights, "weight_decay": decay, "adapted": adapted}
     optimizer = optimizers.Lamb([group], lr=0.05, betas=(0.9, 0.98))
-    for of_step in zip(*gradients, strict=True):
-        for weight, gradient in zip(weights, of_step, strict=True):
+    for step_gradients in zip(*gradients, strict=True):
+        for weight, gradient in zip(weights, step_gradients, strict=True):
             weight.grad = torch.from_numpy(gradient.copy())
         optimizer.step()
-    for weight, start, of_weight in zip(weights, starts, gradients, strict=True):
-        expected = update_by_hand(start, of_weight, 0.05, (0.9, 0.98), decay, 1e-6, adapted)
+    for weight, start, weight_gradients in zip(weights, starts, gradients, strict=True):
+        expected = update_by_hand(start, weight_gradients, 0.05, (0.9, 0.98), decay, 1e-6, adapted)
         np.testing.assert_allclose(weight.detach().numpy(), expected, rtol=1e-12, atol=1e-15)
 
 
 def test_where_a_norm_is_zero_lamb_takes_the_step_as_it_is():
-    of_zeros, without_gradient = parameter(0.0, 0.0), parameter(3.0, 4.0)
-    of_zeros.grad, without_gradient.grad = torch.ones_like(of_zeros), torch.zeros_like(without_gradient)
-    optimizers.Lamb([of_zeros, without_gradient], lr=0.1, betas=(0.9, 0.999)).step()
-    assert of_zeros.tolist() == pytest.approx([-0.1, -0.1], rel=1e-5)
+    zeros, without_gradient = parameter(0.0, 0.0), parameter(3.0, 4.0)
+    zeros.grad, without_gradient.grad = torch.ones_like(zeros), torch.zeros_like(without_gradient)
+    optimizers.Lamb([zeros, without_gradient], lr=0.1, betas=(0.9, 0.999)).step()
+    assert zeros.tolist() == pytest.approx([-0.1, -0.1], rel=1e-5)
     assert without_gradient.tolist() == [3.0, 4.0]
 
 
@@ -78,7 +78,7 @@ def test_lamb_leaves_what_has_no_gradient_and_keeps_the_gradients():
     assert used.item() != 1.0 and used.grad.item() == 1.0
 
 
-# What decays
+# Weight decay
 
 
 @each("name", ["adamw", "lamb"])
@@ -114,7 +114,7 @@ def test_the_settings_reach_the_optimizer():
     assert {group["eps"] for group in lamb.param_groups} == {1e-6}
 
 
-# What is BERT's own
+# BERT's own AdamW
 
 
 def test_without_correction_it_is_the_adamw_of_berts_code():
@@ -122,28 +122,28 @@ def test_without_correction_it_is_the_adamw_of_berts_code():
     weight, bias = ({"w": p.detach().numpy().copy(), "m": 0.0, "v": 0.0} for p in model.parameters())
     optimizer = optimizers.make_optimizer(model, make_settings("adamw", betas=[0.9, 0.999], bias_correction=False), 0.1)
     for step in range(3):
-        for p, own, decay in zip(model.parameters(), (weight, bias), (0.01, 0.0), strict=True):
+        for p, state, decay in zip(model.parameters(), (weight, bias), (0.01, 0.0), strict=True):
             p.grad = torch.from_numpy(np.random.default_rng(step).normal(size=p.shape))
-            own["m"] = 0.9 * own["m"] + 0.1 * p.grad.numpy()
-            own["v"] = 0.999 * own["v"] + 0.001 * p.grad.numpy() ** 2
-            own["w"] = own["w"] - 0.1 * (own["m"] / (np.sqrt(own["v"]) + 1e-6) + decay * own["w"])
+            state["m"] = 0.9 * state["m"] + 0.1 * p.grad.numpy()
+            state["v"] = 0.999 * state["v"] + 0.001 * p.grad.numpy() ** 2
+            state["w"] = state["w"] - 0.1 * (state["m"] / (np.sqrt(state["v"]) + 1e-6) + decay * state["w"])
         optimizer.step()
-        for p, own in zip(model.parameters(), (weight, bias), strict=True):
-            np.testing.assert_allclose(p.detach().numpy(), own["w"], rtol=1e-12)
+        for p, state in zip(model.parameters(), (weight, bias), strict=True):
+            np.testing.assert_allclose(p.detach().numpy(), state["w"], rtol=1e-12)
 
 
 def test_corrected_steps_are_shorter_at_first():
-    moved = {}
+    steps = {}
     for corrected in (True, False):
         model = torch.nn.Linear(1, 1, bias=False)
         settings = make_settings("adamw", betas=[0.9, 0.999], weight_decay=0.0, bias_correction=corrected)
-        optimizer, places = optimizers.make_optimizer(model, settings, 1e-3), [model.weight.item()]
+        optimizer, weights = optimizers.make_optimizer(model, settings, 1e-3), [model.weight.item()]
         for _ in range(100):
             model.weight.grad = torch.ones_like(model.weight)
             optimizer.step()
-            places.append(model.weight.item())
-        moved[corrected] = np.diff(places)
-    longer = moved[False] / moved[True]
+            weights.append(model.weight.item())
+        steps[corrected] = np.diff(weights)
+    longer = steps[False] / steps[True]
     assert longer.min() > 3.1 and longer.max() < 6.6 and longer[0] == pytest.approx(3.16, abs=0.02)
 
 
@@ -170,7 +170,7 @@ def test_the_triangle_rises_then_falls():
 
 
 def test_square_root_decay_has_the_rates_of_nvidias_first_phase():
-    # 7,038 steps with a warm-up share of 0.2843: 2,000 steps of rising, then the root of what is left of all.
+    # 7,038 steps with a warm-up share of 0.2843: 2,000 steps of warm-up, then the root of the share of all steps left.
     rates = [optimizers.square_root_decay(step, 7038, 0.2843) for step in range(7038)]
     assert rates[999] == pytest.approx(0.5, abs=1e-3)
     assert rates[1999] == pytest.approx(1.0, abs=1e-3)
@@ -179,8 +179,8 @@ def test_square_root_decay_has_the_rates_of_nvidias_first_phase():
 
 
 def make_phase(**changes) -> Phase:
-    given = {"length": 128, "batch_size": 8, "learning_rate": 2e-3, "warmup": 0.1, "steps": 100}
-    return Phase(**given | changes)
+    defaults = {"length": 128, "batch_size": 8, "learning_rate": 2e-3, "warmup": 0.1, "steps": 100}
+    return Phase(**defaults | changes)
 
 
 @each(("decay", "schedule"), [("linear", optimizers.slanted_triangle), ("square root", optimizers.square_root_decay)])
@@ -200,9 +200,9 @@ def test_a_phase_rises_to_its_peak_and_falls_to_its_end():
 
 @each(("steps", "rising", "first_steps"), [(20, 0, 1), (20, 18, 19), (300, 30, 150)])
 def test_two_phases_go_on_as_one_schedule_over_both(steps, rising, first_steps):
-    left = (steps - first_steps) / (steps - rising)
-    first = make_phase(steps=first_steps, warmup=rising / first_steps, end=left)
-    second = make_phase(steps=steps - first_steps, warmup=0.0, learning_rate=first.learning_rate * left)
-    parts = [optimizers.rate(phase, step) for phase in (first, second) for step in range(phase.steps)]
+    remaining = (steps - first_steps) / (steps - rising)
+    first = make_phase(steps=first_steps, warmup=rising / first_steps, end=remaining)
+    second = make_phase(steps=steps - first_steps, warmup=0.0, learning_rate=first.learning_rate * remaining)
+    rates = [optimizers.rate(phase, step) for phase in (first, second) for step in range(phase.steps)]
     whole = make_phase(steps=steps, warmup=rising / steps)
-    assert parts == pytest.approx([optimizers.rate(whole, step) for step in range(steps)])
+    assert rates == pytest.approx([optimizers.rate(whole, step) for step in range(steps)])

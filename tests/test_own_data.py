@@ -1,4 +1,4 @@
-"""A folder of anybody's data: each form as it is read, what is counted and said of it, and what is refused."""
+"""Tests of a folder of the user's own data: the forms it reads, its counts and notes, and its errors."""
 
 import json
 import math
@@ -47,38 +47,38 @@ def load(own: own_data.OwnData, split: str = "train") -> list:
     ],
 )
 def test_tagged_words(tmp_path, form, content):
-    own = read(tmp_path / form, parts("{}.txt", content))
-    assert [(one.words, one.tags) for one in load(own)] == [
+    data = read(tmp_path / form, parts("{}.txt", content))
+    assert [(sentence.words, sentence.tags) for sentence in load(data)] == [
         (["Aspirin", "helps"], ["B-Drug", "O"]),
         (["Gout"], ["B-Disease"]),
     ]
-    assert own.form == own_data.CONLL and own.dataset.family == "tagging" and own.division == []
-    assert own.notes[0] == f"{form}: CoNLL, entities to be tagged (Disease, Drug)"
+    assert data.form == own_data.CONLL and data.dataset.family == "tagging" and data.division == []
+    assert data.notes[0] == f"{form}: CoNLL, entities to be tagged (Disease, Drug)"
 
 
 def test_tags_without_a_beginning(tmp_path):
-    own = read(tmp_path, parts("{}.conll", "blood I-Test\ncount I-Test\nwas O\n"))
-    assert load(own)[0].tags == ["I-Test", "I-Test", "O"] and own.parts[0]["labels"] == "Test 1"
+    data = read(tmp_path, parts("{}.conll", "blood I-Test\ncount I-Test\nwas O\n"))
+    assert load(data)[0].tags == ["I-Test", "I-Test", "O"] and data.parts[0]["labels"] == "Test 1"
 
 
 def test_brat(tmp_path):
-    whole = {"a.txt": TEXT, "a.ann": MARKED}
-    files = {f"{part}/{name}": one for part in ("train", "valid", "test") for name, one in whole.items()}
-    own = read(tmp_path / "parts", files)
-    assert load(own, "dev")[0] == Sentence(["Aspirin", "helps", "gout", "."], ["B-Drug", "O", "B-Disease", "O"], "a")
-    flat = {f"{name}.{end}": one for name in "abcd" for end, one in (("txt", TEXT), ("ann", MARKED + MORE))}
-    own = read(tmp_path / "flat", flat | {"annotation.conf": "[entities]"})
-    assert {one.document for one in load(own)} | {one.document for one in load(own, "test")} < {*"abcd"}
-    left_out = [note for note in own.notes if note.startswith("left out")]
-    what = "relations", "entities in several parts", "comments", "mentions that overlap a longer one"
-    assert left_out == [f"left out: 4 {one}" for one in what]
-    assert [part for _, part in own.division] == ["train", "train", "dev", "test"]
+    document_files = {"a.txt": TEXT, "a.ann": MARKED}
+    files = {f"{part}/{name}": item for part in ("train", "valid", "test") for name, item in document_files.items()}
+    data = read(tmp_path / "parts", files)
+    assert load(data, "dev")[0] == Sentence(["Aspirin", "helps", "gout", "."], ["B-Drug", "O", "B-Disease", "O"], "a")
+    flat = {f"{name}.{suffix}": item for name in "abcd" for suffix, item in (("txt", TEXT), ("ann", MARKED + MORE))}
+    data = read(tmp_path / "flat", flat | {"annotation.conf": "[entities]"})
+    assert {item.document for item in load(data)} | {item.document for item in load(data, "test")} < {*"abcd"}
+    left_out = [note for note in data.notes if note.startswith("left out")]
+    kinds = "relations", "entities in several parts", "comments", "mentions that overlap a longer one"
+    assert left_out == [f"left out: 4 {item}" for item in kinds]
+    assert [part for _, part in data.division] == ["train", "train", "dev", "test"]
 
 
 def test_pubtator(tmp_path):
-    own = read(tmp_path, {"CDR_TrainingSet.txt": PUBTATOR + RELATION, "dev.txt": PUBTATOR, "test.txt": PUBTATOR})
-    assert load(own)[0].tags == ["B-Drug", "O", "B-Disease"] and load(own)[0].document == "d1"
-    assert "left out: 1 relations" in own.notes
+    data = read(tmp_path, {"CDR_TrainingSet.txt": PUBTATOR + RELATION, "dev.txt": PUBTATOR, "test.txt": PUBTATOR})
+    assert load(data)[0].tags == ["B-Drug", "O", "B-Disease"] and load(data)[0].document == "d1"
+    assert "left out: 1 relations" in data.notes
 
 
 @each(
@@ -102,9 +102,9 @@ def test_pubtator(tmp_path):
 )  # fmt: skip
 def test_tables_say_their_task(tmp_path, name, content, first, family, metric):
     folder = tmp_path / str(abs(hash(content)))
-    own = read(folder, parts(name, content))
-    assert load(own)[0] == first and (own.dataset.family, own.dataset.metric) == (family, metric)
-    scores = own.dataset.score(load(own), [one.gold for one in load(own)])
+    data = read(folder, parts(name, content))
+    assert load(data)[0] == first and (data.dataset.family, data.dataset.metric) == (family, metric)
+    scores = data.dataset.score(load(data), [instance.gold for instance in load(data)])
     assert all(math.isclose(score, 100) for score in scores.values())
 
 
@@ -153,29 +153,29 @@ def test_what_is_refused_names_file_and_line_and_what_to_do(tmp_path, files, mes
 
 def test_documents_stay_together_and_a_division_stays_the_same(tmp_path):
     rows = "".join(f'{{"text": "t{n % 25}", "label": "{"ab"[n % 2]}", "document": "d{n % 10}"}}\n' for n in range(50))
-    own = read(tmp_path, {"all.jsonl": rows})
-    found = {split: {one.document for one in load(own, split)} for split in ("train", "dev", "test")}
-    assert {split: len(names) for split, names in found.items()} == {"train": 7, "dev": 1, "test": 2}
-    assert len(set.union(*found.values())) == 10
-    assert {name: split for split, names in found.items() for name in names} == dict(own.division)
-    assert own_data.read_own_folder(tmp_path).division == own.division
-    said = "no dev and no test part: train is divided by document (seed 0): 7 for train, 1 for dev, 2 for test"
-    assert said in own.notes
-    assert own.fingerprint == own_data.read_own_folder(tmp_path).fingerprint
-    assert own.fingerprint != read(tmp_path, {"all.jsonl": rows.replace("t1", "u1")}).fingerprint
+    data = read(tmp_path, {"all.jsonl": rows})
+    documents = {split: {instance.document for instance in load(data, split)} for split in ("train", "dev", "test")}
+    assert {split: len(names) for split, names in documents.items()} == {"train": 7, "dev": 1, "test": 2}
+    assert len(set.union(*documents.values())) == 10
+    assert {name: split for split, names in documents.items() for name in names} == dict(data.division)
+    assert own_data.read_own_folder(tmp_path).division == data.division
+    note = "no dev and no test part: train is divided by document (seed 0): 7 for train, 1 for dev, 2 for test"
+    assert note in data.notes
+    assert data.fingerprint == own_data.read_own_folder(tmp_path).fingerprint
+    assert data.fingerprint != read(tmp_path, {"all.jsonl": rows.replace("t1", "u1")}).fingerprint
 
 
 def test_without_dev_equal_texts_stay_together_and_the_test_part_stays_whole(tmp_path):
     train = "text,label\n" + "".join(f"text {n % 10},{'ab'[n % 2]}\n" for n in range(40))
-    own = read(tmp_path, {"train.csv": train, "test.csv": "text,label\nnew,a\nother,b\n"})
-    texts = [{one.inputs[0] for one in load(own, split)} for split in ("train", "dev")]
-    assert (len(texts[0]), len(texts[1]), texts[0] & texts[1]) == (9, 1, set()) and len(load(own, "test")) == 2
+    data = read(tmp_path, {"train.csv": train, "test.csv": "text,label\nnew,a\nother,b\n"})
+    texts = [{instance.inputs[0] for instance in load(data, split)} for split in ("train", "dev")]
+    assert (len(texts[0]), len(texts[1]), texts[0] & texts[1]) == (9, 1, set()) and len(load(data, "test")) == 2
 
 
 def test_what_parts_share_and_what_training_lacks_is_counted(tmp_path):
     dev, test = "text,label\ntext 1,b\nnew,a\n", "text,label\ntext 1,b\nnew,a\nother,c\n"
-    own = read(tmp_path, {"train.csv": ROWS, "dev.csv": dev, "test.csv": test, "README.md": "x", "old.bak": "x"})
-    assert own.notes[1:] == [
+    data = read(tmp_path, {"train.csv": ROWS, "dev.csv": dev, "test.csv": test, "README.md": "x", "old.bak": "x"})
+    assert data.notes[1:] == [
         "not read: old.bak",
         "train: 20 texts, a 10, b 10",
         "dev: 2 texts, a 1, b 1",
@@ -189,8 +189,8 @@ def test_what_parts_share_and_what_training_lacks_is_counted(tmp_path):
 
 def test_macro_f1_is_the_mean_over_types_classes_or_labels():
     gold, predicted = [["B-A", "B-B", "B-A"]], [["B-A", "O", "B-A"]]
-    found = metrics.entity_type_scores(gold, predicted)
-    assert (found["f1"], found["macro f1"]) == (pytest.approx(80), 50)
+    scores = metrics.entity_type_scores(gold, predicted)
+    assert (scores["f1"], scores["macro f1"]) == (pytest.approx(80), 50)
     assert metrics.class_scores(["a", "a", "b"], ["a", "a", "a"]) == {
         "accuracy": pytest.approx(200 / 3), "macro f1": pytest.approx(40)
     }  # fmt: skip
@@ -200,15 +200,17 @@ def test_macro_f1_is_the_mean_over_types_classes_or_labels():
 def test_entities_are_paired_and_errors_counted():
     words = [*"abcdef"]
     gold = Sentence(words, ["B-X", "I-X", "B-Y", "B-X", "O", "O"])
-    said = ["B-X", "O", "B-X", "B-X", "O", "B-Y"]
-    pairs = confusion.pair_labels(TAGS, [gold], [said])
+    predicted = ["B-X", "O", "B-X", "B-X", "O", "B-Y"]
+    pairs = confusion.pair_labels(TAGS, [gold], [predicted])
     assert pairs == [("X", "X, other bounds", "a b"), ("Y", "X", "c"), ("X", "X", "d"), ("none", "Y", "f")]
     assert confusion.count_pairs(pairs)[0] == {"gold": "X", "X": 1, "Y": 0, "X, other bounds": 1, "none": 0}
-    assert [(one["gold"], one["predicted"], one["as in"]) for one in confusion.list_errors(pairs)] == [
+    assert [(error["gold"], error["predicted"], error["as in"]) for error in confusion.list_errors(pairs)] == [
         ("X", "X, other bounds", "a b"), ("Y", "X", "c"), ("none", "Y", "f")
     ]  # fmt: skip
-    each_type = {row["label"]: (row["gold"], round(row["f1"])) for row in confusion.score_each(TAGS, [gold], [said])}
-    assert each_type == {"X": (2, 40), "Y": (1, 0)}
+    type_scores = {
+        row["label"]: (row["gold"], round(row["f1"])) for row in confusion.score_each(TAGS, [gold], [predicted])
+    }
+    assert type_scores == {"X": (2, 40), "Y": (1, 0)}
 
 
 def test_a_folder_has_a_key_that_its_content_decides(tmp_path, monkeypatch):

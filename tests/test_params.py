@@ -1,4 +1,4 @@
-"""Settings: every file loads, facts stand in one place, and faults are named."""
+"""Tests of settings: every file loads, each fact has one place, and errors name the fault."""
 
 import shutil
 
@@ -21,11 +21,11 @@ def test_every_file_loads():
 
 def test_budget_and_science_are_disjoint():
     def names(schema) -> set[str]:
-        found = set(schema.model_fields)
+        fields = set(schema.model_fields)
         for field in schema.model_fields.values():
             if isinstance(field.annotation, type) and issubclass(field.annotation, Settings):
-                found |= names(field.annotation)
-        return found - {"title"}
+                fields |= names(field.annotation)
+        return fields - {"title"}
 
     assert not names(params.Scale) & names(ModelSettings)
 
@@ -46,8 +46,8 @@ def test_panels_name_what_is_registered():
 def test_a_panel_has_its_models_as_often_as_they_are_pretrained():
     models, sets = ["pubmedbert", "bert-general"], ["bc2gm", "ddi"]
     panel = params.Panel(protocol="gu", models=models, datasets=sets)
-    asked = {"models": ["pubmedbert"], "panels": [panel], "pretrainings": 2}
-    budget = params.load("scales", "laptop").model_copy(update=asked)
+    changes = {"models": ["pubmedbert"], "panels": [panel], "pretrainings": 2}
+    budget = params.load("scales", "laptop").model_copy(update=changes)
     names = [*models, "pubmedbert.2", "bert-general.2"]
     assert budget.panel_runs() == [(name, key, "gu") for key in sets for name in names]
     assert budget.list_models() == ["pubmedbert", "pubmedbert.2"] and all(params.is_model(name) for name in names)
@@ -96,10 +96,10 @@ def test_tables_name_printed_cells_and_existing_runs(key):
         assert set(table.rows.values()) <= set(DATASETS) and set(table.columns.values()) <= set(datasets.SPLITS)
         return
     assert set(table.metrics) <= printed["metric"]
-    for part in (table.all, *table.rows.values(), *table.columns.values(), *table.ours_only.values()):
-        assert {part.dataset, *(dataset for group in part.mean_of for dataset in group)} - {""} <= set(DATASETS)
-        assert part.model in ("", *params.keys("models"), *params.BASELINES)
-        assert part.protocol in ("", *params.keys("protocols"))
+    for entry in (table.all, *table.rows.values(), *table.columns.values(), *table.ours_only.values()):
+        assert {entry.dataset, *(dataset for group in entry.mean_of for dataset in group)} - {""} <= set(DATASETS)
+        assert entry.model in ("", *params.keys("models"), *params.BASELINES)
+        assert entry.protocol in ("", *params.keys("protocols"))
     for cell in cells.to_dict("records"):
         if not {cell["row"], cell["column"]} & set(table.not_run):
             run = find_run(table, cell["row"], cell["column"])
@@ -107,21 +107,21 @@ def test_tables_name_printed_cells_and_existing_runs(key):
 
 
 def check_curves(table: params.CurveTable) -> None:
-    """That it names rows and columns of its tables, and that each point follows from them and stands in one place."""
+    """Check that a table of curves names rows and columns of its tables and that each point resolves to a run."""
     rows = set()
     for key, metric in table.of.items():
         scores = params.load("tables", key)
         printed = results.read_published(scores.paper, scores.table)
         assert scores.kind == "scores" and metric in ("", *printed["metric"]) and table.than in ("", *scores.columns)
         rows |= {row for row, run in scores.rows.items() if run.dataset}
-        for column, own in table.columns.items():
+        for column, column_run in table.columns.items():
             for row in set(table.rows or scores.rows) & rows:
-                run = find_run(scores, row, column, own)
+                run = find_run(scores, row, column, column_run)
                 assert run.model in params.keys("models") and run.protocol in params.keys("protocols")
     assert set(table.rows) <= rows
     if table.axis == "share of the text":
-        parts = [params.load("models", run.model).corpora for run in table.columns.values()]
-        assert all(len(corpora) == 1 for corpora in parts)
+        model_corpora = [params.load("models", run.model).corpora for run in table.columns.values()]
+        assert all(len(corpora) == 1 for corpora in model_corpora)
     if table.sizes:
         assert params.load("tables", table.sizes).kind == "counts"
 
@@ -165,7 +165,7 @@ def test_faults_in_a_file_are_named(tmp_path, text, message):
 
 @pytest.fixture
 def settings_folder(tmp_path, monkeypatch):
-    """A folder params/ in which a test writes models of its own."""
+    """Yield a function that writes models into a temporary params/ folder."""
     (tmp_path / "models").mkdir()
     monkeypatch.setattr(paths, "PARAMS", tmp_path)
     params.load.cache_clear()
@@ -182,9 +182,9 @@ def settings_folder(tmp_path, monkeypatch):
 def test_a_model_is_like_another_but_for_what_it_says(settings_folder):
     settings_folder(half="title: Half\nlike: whole\npapers: []\nshare: 0.5\ndiffers: in its share")
     half, whole = params.load("models", "half"), params.load("models", "whole")
-    own = {"title": "Half", "papers": [], "share": 0.5, "differs": "in its share"}
-    own |= {"released": "", "revision": ""}
-    assert half == whole.model_copy(update=own)  # what was released is the other's weights, not these
+    changes = {"title": "Half", "papers": [], "share": 0.5, "differs": "in its share"}
+    changes |= {"released": "", "revision": ""}
+    assert half == whole.model_copy(update=changes)  # the released weights are those of the other model
     rows = {row["setting"]: row["from"] for row in params.explain("models", "half")}
     assert (rows["share"], rows["vocabulary"], rows["released"]) == ("half.yaml", "whole.yaml", "half.yaml")
     settings_folder(quarter="title: Quarter\nlike: half\npapers: []\ndiffers: in its part\npart: 0.5")
@@ -227,7 +227,7 @@ def test_a_table_has_the_printed_rows_and_columns_in_their_order():
     assert list(table.rows) == ["GAD", "EU-ADR", "CHEMPROT", "Average"]
     assert table.rows["EU-ADR"] == params.Run(dataset="euadr") and table.all == params.Run(protocol="lee")
     assert list(table.not_run) == ["State-of-the-art"] and list(table.metrics) == ["precision", "recall", "F1"]
-    assert params.load("tables", "gu-8").rows["EBM PICO"] == "ebm-pico-scibert"  # a table's own word goes first
+    assert params.load("tables", "gu-8").rows["EBM PICO"] == "ebm-pico-scibert"  # a table's own entry takes precedence
     assert params.load("tables", "gu-3").rows["EBM PICO"] == "ebm-pico-blurb"
 
 
@@ -245,7 +245,7 @@ def test_a_page_shows_each_setting_in_a_row_of_its_own():
         ("title: x\nlike: whol\npapers: []\ndiffers: x", "one.yaml: like: unknown model 'whol': did you mean whole"),
         ("title: x\nlike: round\npapers: []\ndiffers: x", "round.yaml: like: 'one' is like this one"),
         ("title: x\nlike: one\npapers: []\ndiffers: x", "one.yaml: like: 'one' is like this one"),
-        ("like: whole\npapers: []\ndiffers: x", "one.yaml: title: Field required"),  # nobody else's will do
+        ("like: whole\npapers: []\ndiffers: x", "one.yaml: title: Field required"),  # a title is not inherited
         ("title: x\nlike: whole\npapers: []\ndiffers: x\npart: 2.0", "one.yaml: part: .*less than or equal to 1"),
     ],
 )
@@ -274,9 +274,9 @@ def test_faults_of_an_entry_name_its_file_line_and_key(tmp_path, monkeypatch, te
 @each(
     ("key", "scale", "steps"),
     [("bert-general-pubmed", "paper", [200_000]), ("bert-general-pubmed-steps-10", "paper", [20_000]),
-     ("bert-general-pubmed-steps-75", "paper", [150_000]),  # the steps that the papers name
+     ("bert-general-pubmed-steps-75", "paper", [150_000]),  # steps as in the papers
      ("bio-electra-steps-40", "paper", [720_000]), ("bio-electra-steps-49", "paper", [880_000]),
-     ("bert-general-pubmed", "laptop", [1562, 390]),  # half of 4,000,000 pieces in steps of 1,024: 80% and 20%
+     ("bert-general-pubmed", "laptop", [1562, 390]),  # half of 4,000,000 tokens in steps of 1,024: 80% and 20%
      ("bert-general-pubmed-steps-60", "laptop", [937, 234]), ("bert-general-pubmed-text-10", "laptop", [1562, 390])],
 )  # fmt: skip
 def test_a_part_of_the_steps_at_every_scale(key, scale, steps):
@@ -284,17 +284,17 @@ def test_a_part_of_the_steps_at_every_scale(key, scale, steps):
 
 
 def test_the_smaller_of_two_caps_on_training_instances_holds():
-    cap = {scale: params.load("scales", scale).finetuning.train_instances for scale in ("laptop", "paper")}
-    assert cap == {"laptop": 2000, "paper": None}
+    caps = {scale: params.load("scales", scale).finetuning.train_instances for scale in ("laptop", "paper")}
+    assert caps == {"laptop": 2000, "paper": None}
     for protocol, laptop, paper in (("lee-300", 300, 300), ("lee-1000", 1000, 1000), ("lee", 2000, None)):
-        found = [open_study(s).protocol(protocol, "ncbi-disease").train_instances for s in ("laptop", "paper")]
-        assert found == [laptop, paper]
+        limits = [open_study(s).protocol(protocol, "ncbi-disease").train_instances for s in ("laptop", "paper")]
+        assert limits == [laptop, paper]
     assert open_study("paper").protocol("lee-300", "squad").train_instances is None
     larger = {"title": "x", "paper": "x", "where": "x", "like": "lee", "all": {"train_instances": 5000}, "differs": ""}
-    real = params.load
+    load_original = params.load
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(params, "load", lambda kind, key: (
-            Protocol(**larger) if key == "large" else real(kind, key)))  # fmt: skip
+            Protocol(**larger) if key == "large" else load_original(kind, key)))  # fmt: skip
         assert params.load_finetuning("large", "ncbi-disease", "tagging", "laptop").train_instances == 2000
     rows = {row["setting"]: row["from"] for row in params.explain_finetuning("lee-300", "gad", "tagging", "laptop")}
     assert rows["train_instances"] == "params/protocols.yaml, lee-300"
@@ -304,8 +304,8 @@ def test_a_number_that_yaml_reads_as_text_is_refused(tmp_path, monkeypatch):
     shutil.copytree(paths.PARAMS, tmp_path / "params")
     monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
     params.load.cache_clear()
-    file = tmp_path / "params/protocols.yaml"
-    file.write_text(file.read_text().replace("[1.0e-5, 3.0e-5, 5.0e-5]", "[2e-5]"))
+    path = tmp_path / "params/protocols.yaml"
+    path.write_text(path.read_text().replace("[1.0e-5, 3.0e-5, 5.0e-5]", "[2e-5]"))
     with pytest.raises(StudyError, match="protocols.yaml, lee, squad: learning_rate.0: .*valid number.*'2e-5'"):
         params.load_finetuning("lee", "squad", "questions", "paper")
     params.load.cache_clear()
@@ -336,7 +336,7 @@ def test_paper_scale_keeps_the_papers_protocol():
         ("gu", "pubmedqa", "max_length", 512),
         ("gu", "biosses", "runs", 10),  # section 2.5
         ("gu", "hoc", "runs", 5),
-        ("gu-io", "bc5cdr-chem", "scheme", "IO"),  # like gu otherwise
+        ("gu-io", "bc5cdr-chem", "scheme", "IO"),  # otherwise like gu
         ("gu-io", "bc5cdr-chem", "learning_rate", [1e-5, 3e-5, 5e-5]),
         ("gu-markers-starts", "ddi", "encoding", "starts"),
         ("wada", "biosses", "epochs", [40, 50]),  # Table 5
@@ -346,7 +346,7 @@ def test_paper_scale_keeps_the_papers_protocol():
         ("naseem", "ncbi-disease", "max_length", 512),
         ("ozyurt", "bioasq-8b-factoid", "epochs", [2]),
         ("ozyurt-weighted", "bioasq-reranker", "weighted", True),
-        ("ozyurt", "ncbi-disease", "layer_decay", 0.8),  # ELECTRA's code, and not BERT's
+        ("ozyurt", "ncbi-disease", "layer_decay", 0.8),  # in ELECTRA's code, not in BERT's
         ("ozyurt-bert", "ncbi-disease", "layer_decay", 1.0),
         ("lee", "ncbi-disease", "max_length", 128),  # run_ner.py, run_re.py and run_qa.py of BioBERT
         ("lee", "gad-biobert", "max_length", 128),

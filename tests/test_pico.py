@@ -1,6 +1,6 @@
-"""EBM-NLP's own release, on a tree written here: the real one is at hand only in SciBERT's form.
+"""Tests of EBM-NLP's own release, on made-up files, as the real data are at hand only in SciBERT's form.
 
-That the form is read as it is written, and what is said of bad files: test_formats.py.
+test_formats.py tests reading the form and the errors for bad files.
 """
 
 from collections import Counter
@@ -26,9 +26,9 @@ def test_dev_is_a_list_from_outside(tmp_path):
     with pytest.raises(StudyError, match="no abstracts in dev"):
         pico.read_elements(folder, "dev")
     write_files(folder, {"dev.txt": "10\n\n"})
-    assert {s.document for s in pico.read_elements(folder, "dev")} == {"10"}
-    assert {s.document for s in pico.read_elements(folder, "train")} == {"9"}
-    assert {s.document for s in pico.read_elements(folder, "test")} == {"11"}
+    assert {sentence.document for sentence in pico.read_elements(folder, "dev")} == {"10"}
+    assert {sentence.document for sentence in pico.read_elements(folder, "train")} == {"9"}
+    assert {sentence.document for sentence in pico.read_elements(folder, "test")} == {"11"}
     write_files(folder, {"dev.txt": "10\n11\n"})
     with pytest.raises(StudyError, match="PMID 11 of dev is no training abstract"):
         pico.read_elements(folder, "train")
@@ -45,8 +45,8 @@ def test_abstracts_that_are_left_out_are_counted(tmp_path):
     folder = write_files(tmp_path, EBM_NLP)
     write_files(folder, abstract("8", "a", INT="1", PAR="0"))
     write_files(folder, abstract("11", "test .", INT="10", PAR="00", OUT="00"))
-    found = pico.read_elements(folder, "train", left_out=(left_out := Counter()))
-    assert {s.document for s in found} == {"9", "10"}
+    sentences = pico.read_elements(folder, "train", left_out=(left_out := Counter()))
+    assert {sentence.document for sentence in sentences} == {"9", "10"}
     assert list(left_out.values()) == [1, 1]  # 8 has no outcomes, 11 is in the test set
     pico.read_elements(folder, "test", left_out=(left_out := Counter()))
     assert not left_out.total()

@@ -1,4 +1,4 @@
-"""The graph: targets, and what changes of code or prose mean for it."""
+"""Tests of the job graph: targets, and which changes of files, code or prose make jobs run again."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from lib.study import open_study, page_jobs, params, paths, plan
 
 
 def of(*words: str, scale: str = "smoke") -> dict[str, list]:
-    """The jobs that words come to, without stages that have none."""
+    """Return the jobs of targets on the command line by stage, without empty stages."""
     return {stage: keys for stage, keys in plan.Plan(scale, words).jobs.items() if keys}
 
 
@@ -35,11 +35,11 @@ def test_a_table_needs_its_runs_and_no_more():
         ("pubmed", "corpus", "pubmed"),
         ("pubmed-cased", "vocabulary", "pubmed-cased"),
         ("bert-general.2", "pretrain", "bert-general.2"),
-        ("bio-electra", "pretrain", "bio-electra"),  # a published vocabulary too
+        ("bio-electra", "pretrain", "bio-electra"),  # also a published vocabulary
         ("01", "page", "01_results_in_brief"),
         ("01_results_in_brief", "page", "01_results_in_brief"),
         ("lee-4", "table", "lee-4"),
-        ("gu-1", "page", "21_medical_terms"),  # which makes all tables of terms
+        ("gu-1", "page", "21_medical_terms"),  # one page makes all tables of terms
         ("lee-1", "page", "11_corpus_sizes"),  # one page has the sizes of all papers' corpora
     ],
 )
@@ -57,25 +57,25 @@ def test_a_model_pretrained_again_continues_one_of_its_own_seed():
 
 
 def test_the_graph_fans_out_over_source_files(monkeypatch, tmp_path):
-    """1,200 files of PubMed's baseline are 1,200 jobs that need nothing from each other."""
+    """The 1,200 files of PubMed's baseline are 1,200 independent jobs."""
     folder = tmp_path / "corpora" / "pubmed-baseline"
     folder.mkdir(parents=True)
     for number in range(1200):
         (folder / f"pubmed26n{number:04}.xml.gz").touch()
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    wanted = plan.Plan("paper", ["pubmed-gu"])
-    files = wanted.jobs["documents"]
-    assert len(files) == 1200 and wanted.jobs["texts"] == [("all",)]
-    before = wanted.state("documents", *files[7])
+    graph = plan.Plan("paper", ["pubmed-gu"])
+    files = graph.jobs["documents"]
+    assert len(files) == 1200 and graph.jobs["texts"] == [("all",)]
+    before = graph.state("documents", *files[7])
     (folder / "pubmed26n0008.xml.gz").write_text("more")
-    assert wanted.state("documents", *files[7]) == before  # another file changes nothing
+    assert graph.state("documents", *files[7]) == before  # a change of another file makes no difference
     (folder / "pubmed26n0007.xml.gz").write_text("more")
-    assert wanted.state("documents", *files[7]) != before
+    assert graph.state("documents", *files[7]) != before
 
 
 def test_what_is_not_at_hand_or_outside_the_budget_is_not_planned(monkeypatch, tmp_path):
-    runs = plan.Plan("smoke").planned.values()
-    assert {dataset for found in runs for _, dataset, _ in found} <= {*params.load("scales", "smoke").datasets}
+    planned = plan.Plan("smoke").planned.values()
+    assert {dataset for runs in planned for _, dataset, _ in runs} <= {*params.load("scales", "smoke").datasets}
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     assert ("mimic",) not in plan.Plan("laptop").jobs["corpus"]
     assert "needs credentials" in open_study("laptop").corpus("mimic").why_not
@@ -83,7 +83,7 @@ def test_what_is_not_at_hand_or_outside_the_budget_is_not_planned(monkeypatch, t
 
 
 def test_smoke_is_a_demonstration_of_a_hundred_jobs():
-    assert sum(map(len, of().values())) <= 103  # three of them only show what others have made: pages 04, 05 and 96
+    assert sum(map(len, of().values())) <= 103  # pages 04, 05 and 96 only show what others make
 
 
 def test_tables_of_text_and_vocabularies_need_no_model():
@@ -92,21 +92,21 @@ def test_tables_of_text_and_vocabularies_need_no_model():
 
 
 def test_a_notebook_that_makes_several_tables_is_told_which():
-    wanted = plan.Plan("smoke", ["gu-3", "lee-4", "gu-6"])
-    told = [(wanted.notebook("table", *key), wanted.table_key(*key)) for key in wanted.jobs["table"]]
-    assert told == [("13_dataset_counts", "table=gu-3"), ("40_biobert", "table=lee-4"), ("50_blurb", "")]
+    graph = plan.Plan("smoke", ["gu-3", "lee-4", "gu-6"])
+    notebooks = [(graph.notebook("table", *key), graph.table_key(*key)) for key in graph.jobs["table"]]
+    assert notebooks == [("13_dataset_counts", "table=gu-3"), ("40_biobert", "table=lee-4"), ("50_blurb", "")]
 
 
 def test_the_graph_does_what_the_plan_lists():
-    """Following the inputs of its rules, Snakemake comes to no other jobs."""
-    words = ["lee-4", "wada-6", "ozyurt-7", "pubmedbert", "94"]
+    """Snakemake, which follows the inputs of its rules, plans the same jobs."""
+    targets = ["lee-4", "wada-6", "ozyurt-7", "pubmedbert", "94"]
     start = "from snakemake.cli import main; main()"
     options = ["--dry-run", "--forceall", "--quiet", "rules", "--nolock", "--config", "scale=smoke"]
-    command = [sys.executable, "-c", start, *options, f"targets={json.dumps(words)}"]
-    ran = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, check=True)
-    counts = dict(re.findall(r"^(\w+) +(\d+)$", ran.stdout + ran.stderr, re.M))
+    command = [sys.executable, "-c", start, *options, f"targets={json.dumps(targets)}"]
+    process = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, check=True)
+    counts = dict(re.findall(r"^(\w+) +(\d+)$", process.stdout + process.stderr, re.M))
     assert {stage: int(counts[stage]) for stage in counts.keys() & {*plan.STAGES}} == {
-        stage: len(keys) for stage, keys in of(*words).items()
+        stage: len(keys) for stage, keys in of(*targets).items()
     }
 
 
@@ -126,25 +126,25 @@ def test_prose_and_outputs_do_not_count_and_code_does(tmp_path):
 
 
 def test_what_computes_is_done_again_for_its_version(monkeypatch):
-    wanted = plan.Plan("smoke")
+    graph = plan.Plan("smoke")
     jobs = [("finetune", "bert-general", "lee", "tagging"), ("pretrain", "bert-general"), ("table", "lee-4")]
-    before = [wanted.state(*job) for job in jobs]
+    before = [graph.state(*job) for job in jobs]
     monkeypatch.setattr(protocol, "VERSION", 0)
-    assert [wanted.state(*job) == one for job, one in zip(jobs, before, strict=True)] == [False, True, True]
+    assert [graph.state(*job) == state for job, state in zip(jobs, before, strict=True)] == [False, True, True]
 
 
 def test_settings_in_another_order_are_the_same(monkeypatch):
-    """As Snakemake compares them, by the text that Python shows."""
-    wanted, order = plan.Plan("smoke"), [1]
+    """Snakemake compares settings by their `repr`, so the order of a dictionary must not matter."""
+    graph, order = plan.Plan("smoke"), [1]
     monkeypatch.setitem(plan.state.STAGES, "corpus", lambda *job: {"a": {key: 0 for key in "xy"[:: order[0]]}, "b": 1})
-    before = str(wanted.state("corpus", "wiki-books"))
+    before = str(graph.state("corpus", "wiki-books"))
     order[0] = -1
-    assert str(wanted.state("corpus", "wiki-books")) == before
+    assert str(graph.state("corpus", "wiki-books")) == before
 
 
 def test_a_reader_s_version_makes_what_reads_every_dataset_anew(monkeypatch):
-    wanted = plan.Plan("smoke")
+    graph = plan.Plan("smoke")
     jobs = [("texts", "all"), *(("page", key) for key in page_jobs.PAGES if key[:2] in ("12", "14", "15", "71", "91"))]
-    before = [wanted.state(*job) for job in jobs]
+    before = [graph.state(*job) for job in jobs]
     monkeypatch.setitem(registry.DATASETS, "hoc", replace(registry.lookup("hoc"), version=9))
-    assert len(jobs) == 6 and all(wanted.state(*job) != one for job, one in zip(jobs, before, strict=True))
+    assert len(jobs) == 6 and all(graph.state(*job) != state for job, state in zip(jobs, before, strict=True))

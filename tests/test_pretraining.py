@@ -1,4 +1,4 @@
-"""Pretraining from a model's file to its folder: every kind, killed at any moment, and what goes wrong."""
+"""Pretraining from a model's file to its folder: every kind of model, kills at any moment, and errors."""
 
 import dataclasses
 import json
@@ -44,7 +44,7 @@ KINDS = {
     "tiny-continued": {"initial": "tiny-pairs", "corpora": ["pubmed"]},
 }  # fmt: skip
 
-# A checkpoint after every step, so that a kill falls into the writing of one too.
+# Writes a checkpoint after every step, so that some kills come while one is being written.
 EAGER = """
 import os, sys
 from lib.study import pretrained
@@ -58,7 +58,7 @@ sys.exit(pretrained.main(sys.argv[1:]))
 
 @pytest.fixture(scope="module")
 def study(finished_study, tmp_path_factory):
-    """The finished tiny study with a model of each kind besides."""
+    """A copy of the finished tiny study, with a model of each kind added."""
     folder = tmp_path_factory.mktemp("pretraining")
     shutil.copytree(finished_study.folder, folder, dirs_exist_ok=True)
     for key, changes in KINDS.items():
@@ -71,7 +71,7 @@ def write_model(folder, key: str, **changes) -> None:
 
 
 def start(folder, model: str, program: str = "lib.study.pretrained") -> subprocess.Popen:
-    """The command line of pretraining in a copy of the study, or another module."""
+    """Start the command line of pretraining, or another module, in a copy of the study."""
     command = [sys.executable, "-SP", "lib/study/submit.py", program, "smoke", model]
     environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
@@ -107,8 +107,8 @@ def test_every_kind_trains_and_loads_with_the_auto_classes(study):
         assert not missing, model
         assert len(AutoTokenizer.from_pretrained(folder)) == encoder.config.vocab_size
         log = read_log(study, model)
-        assert log[-1]["held-out loss"] < math.log(400), model  # what guessing any piece of the vocabulary would give
-        # The divergence, which is part of the adversarial loss, grows with what there is to mislead.
+        assert log[-1]["held-out loss"] < math.log(400), model  # the loss of uniform guesses
+        # The adversarial loss need not fall, because its divergence grows as the model learns.
         assert mean_loss(log[-20:]) < mean_loss(log[:20]) or model == "tiny-adversarial", model
         card, record = (folder / "README.md").read_text(), json.loads((folder / "record.json").read_text())
         for fact in (record["commit"], f"{record['tokens']:,} tokens", f"{log[-1]['held-out loss']:.3f}", "wiki-books"):
@@ -124,7 +124,7 @@ def test_a_continued_model_begins_where_the_other_ended(study):
     pretrain(study, "tiny-next")
     assert [row["step"] for row in read_log(study, "tiny-next")] == [1]
     before, after = (load_file(result(study, key) / "model.safetensors") for key in ("tiny-pairs", "tiny-next"))
-    for name in before:  # the first step of Adam moves no weight by more than the learning rate, decay aside
+    for name in before:  # Adam's first step moves no weight by more than the learning rate, apart from decay
         assert (before[name] - after[name]).abs().max() < 1.1 * 3e-3, name
 
 
@@ -136,12 +136,14 @@ def test_a_model_is_pretrained_again_from_another_seed(study):
     assert (first["settings"].pop("seed"), second["settings"].pop("seed")) == (1, 2)
     assert first["settings"] == second["settings"] and first["inputs"] == second["inputs"]
     assert (result(study, "tiny-short.2") / "README.md").read_text().startswith("# Tiny, pretraining 2")
-    one, other = (load_file(result(study, model) / "model.safetensors") for model in ("tiny-short", "tiny-short.2"))
-    assert not any(one[name].equal(other[name]) for name in one if name.endswith("query.weight"))
+    weights, reseeded = (
+        load_file(result(study, model) / "model.safetensors") for model in ("tiny-short", "tiny-short.2")
+    )
+    assert not any(weights[name].equal(reseeded[name]) for name in weights if name.endswith("query.weight"))
 
 
 def test_killed_anywhere_it_ends_with_the_same_weights(study, tmp_path):
-    """Of ELECTRA, which draws in training what it is trained on."""
+    """The model is an ELECTRA, because it samples its inputs during training."""
     model = "tiny-electra"
     folder = tmp_path / "study"
     shutil.copytree(study, folder, symlinks=True)
@@ -154,9 +156,9 @@ def test_killed_anywhere_it_ends_with_the_same_weights(study, tmp_path):
     for wait_for, delay in ((1, 0.0), (20, 0.013), (45, 0.031)):
         process = start(folder, model, "eager")
         trainer = int(process.stdout.readline())
-        until = time.monotonic() + 120
+        deadline = time.monotonic() + 120
         while not any(int(path.name[5:]) >= wait_for for path in partial.glob("step-*")):
-            assert process.poll() is None and time.monotonic() < until, process.communicate()[0]
+            assert process.poll() is None and time.monotonic() < deadline, process.communicate()[0]
             time.sleep(0.002)
         time.sleep(delay)
         os.kill(trainer, signal.SIGKILL)
@@ -188,7 +190,7 @@ def test_settings_that_cannot_be(study, changes, message):
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory) -> dict:
-    """What pretrains a model of a reader's own text, nothing of it registered."""
+    """Arguments that pretrain a model on a user's own text, with nothing registered."""
     folder = tmp_path_factory.mktemp("own")
     texts = [f"Iron helps against anaemia in {number} of {number + 9} patients ." for number in range(400)]
     tokenizer = train_vocabulary(lambda: texts, "wordpiece", 200, cased=True)
@@ -203,18 +205,22 @@ def own(tmp_path_factory) -> dict:
 
 
 def test_a_model_of_ones_own_text_is_made_once_and_can_be_continued(own):
-    made = pretraining.pretrain(**own, evaluations=2)
-    assert [row["step"] for row in made["log"] if "held-out loss" in row] == [10, 20]
-    assert made["log"][-1]["held-out loss"] < made["log"][0]["loss"]
-    written = (own["folder"] / "model.safetensors").stat().st_mtime_ns
-    assert pretraining.pretrain(**own, evaluations=2) == made
-    assert (own["folder"] / "model.safetensors").stat().st_mtime_ns == written
-    few = own["plan"].model_copy(update={"phases": [own["plan"].phases[0].model_copy(update={"steps": 1})]})
-    more = {"plan": few.model_copy(update={"start": []}), "folder": own["folder"].with_name("next"), "held_out": []}
-    after = pretraining.pretrain(**own | more, initial=load_encoder(own["folder"]))
-    assert list(after["log"][0]) == ["step", "loss", "tokens", "seconds"] and after["log"][0]["loss"] < 5
-    assert "| continues | model |" in (more["folder"] / "README.md").read_text()
-    before, moved = (load_file(place / "model.safetensors") for place in (own["folder"], more["folder"]))
+    pretrained = pretraining.pretrain(**own, evaluations=2)
+    assert [row["step"] for row in pretrained["log"] if "held-out loss" in row] == [10, 20]
+    assert pretrained["log"][-1]["held-out loss"] < pretrained["log"][0]["loss"]
+    written_at = (own["folder"] / "model.safetensors").stat().st_mtime_ns
+    assert pretraining.pretrain(**own, evaluations=2) == pretrained
+    assert (own["folder"] / "model.safetensors").stat().st_mtime_ns == written_at
+    short = own["plan"].model_copy(update={"phases": [own["plan"].phases[0].model_copy(update={"steps": 1})]})
+    changes = {
+        "plan": short.model_copy(update={"start": []}),
+        "folder": own["folder"].with_name("next"),
+        "held_out": [],
+    }
+    continued = pretraining.pretrain(**own | changes, initial=load_encoder(own["folder"]))
+    assert list(continued["log"][0]) == ["step", "loss", "tokens", "seconds"] and continued["log"][0]["loss"] < 5
+    assert "| continues | model |" in (changes["folder"] / "README.md").read_text()
+    before, moved = (load_file(folder / "model.safetensors") for folder in (own["folder"], changes["folder"]))
     assert all((before[name] - moved[name]).abs().max() < 1.1e-2 for name in before)  # one step of Adam
 
 
@@ -223,23 +229,23 @@ def test_what_becomes_of_chosen_tokens_is_as_in_the_authors_code(own, architectu
     phase = own["plan"].phases[0].model_copy(update={"batch_size": 128})
     plan = own["plan"].model_copy(update={"architecture": architecture, "phases": [phase]})
     batches = pretraining.make_batches(plan, own["corpora"], own["tokenizer"], 1).parts[0]
-    found = {row["what"]: row["measured"] for row in measure_batches(batches, 20)}
-    assert found["of these, hidden"] == pytest.approx(masked, abs=0.01)
-    assert found["of these, replaced by a random piece"] == pytest.approx(replaced, abs=0.01 if replaced else 0)
+    shares = {row["what"]: row["measured"] for row in measure_batches(batches, 20)}
+    assert shares["of these, hidden"] == pytest.approx(masked, abs=0.01)
+    assert shares["of these, replaced by a random piece"] == pytest.approx(replaced, abs=0.01 if replaced else 0)
 
 
 def test_all_that_weights_follow_from_is_in_their_fingerprint(own):
     def find(**changes) -> str:
-        given = own | {"machine": Machine(), "seed": 1, "initial": None, "measuring": {}} | changes
-        del given["folder"]
-        return pretraining.describe_run(**given)["fingerprint"]
+        arguments = own | {"machine": Machine(), "seed": 1, "initial": None, "measuring": {}} | changes
+        del arguments["folder"]
+        return pretraining.describe_run(**arguments)["fingerprint"]
 
-    other = dataclasses.replace(own["corpora"][0], ids=own["corpora"][0].ids[::-1])
+    other_text = dataclasses.replace(own["corpora"][0], ids=own["corpora"][0].ids[::-1])
     dropout = own["plan"].model_copy(update={"dropout": 0.1})
-    changes = [{"plan": dropout}, {"corpora": [other]}, {"held_out": [other]}, {"seed": 2},
+    changes = [{"plan": dropout}, {"corpora": [other_text]}, {"held_out": [other_text]}, {"seed": 2},
                {"machine": Machine(threads=2)}, {"measuring": {"evaluations": 3}}]  # fmt: skip
-    found = [find(), *(find(**change) for change in changes)]
-    assert len(set(found)) == len(found) and find() == found[0]
+    fingerprints = [find(), *(find(**change) for change in changes)]
+    assert len(set(fingerprints)) == len(fingerprints) and find() == fingerprints[0]
 
 
 @each("change", [{"pairs": "sentence order"}, {"adversarial": True}])

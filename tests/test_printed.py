@@ -1,4 +1,4 @@
-"""Printed numbers and their rounding, by hand; the page that recomputes them; what is printed more than once."""
+"""Tests of printed numbers: rounding, by hand; the page that recomputes them; numbers printed more than once."""
 
 import pandas as pd
 import pytest
@@ -11,7 +11,7 @@ from lib.study.printed import Number, check, count, judge_number, read, wins
 
 
 def numbers(text: str) -> list[Number]:
-    return [Number.read(one) for one in text.split()]
+    return [Number.read(number) for number in text.split()]
 
 
 def bounds(found: Number) -> tuple[float, float, float]:
@@ -48,7 +48,7 @@ def test_cells_have_the_places_of_their_metric_and_counts_are_exact():
         (Number.read("82.0") - Number.read("79.0"), (3, 2.9, 3.1)),
         (Number.read("110") / Number.read("14"), (7.857143, 7.551724, 8.185185)),
         ((Number.read("100") / Number.read("62.5")).percent(less=100), (60, 59.072742, 60.928743)),
-        (printed.f1(*numbers("1 3")), (1.5, 0.833333, 2.1)),  # of 0.5 and 2.5, of 1.5 and 3.5
+        (printed.f1(*numbers("1 3")), (1.5, 0.833333, 2.1)),  # bounds: F1 of 0.5 and 2.5, of 1.5 and 3.5
     ],
 )
 def test_what_follows_from_numbers_lies_between_what_follows_from_their_bounds(found, expected):
@@ -56,7 +56,7 @@ def test_what_follows_from_numbers_lies_between_what_follows_from_their_bounds(f
 
 
 def test_wins_are_counted_pair_by_pair_or_against_one_number():
-    assert bounds(wins(numbers("81 79 80"), Number.read("80"))) == (1, 1, 2)  # 80 and 80 may be either way
+    assert bounds(wins(numbers("81 79 80"), Number.read("80"))) == (1, 1, 2)  # 80 against 80 may be a win or not
     assert bounds(wins(numbers("80"), numbers("79 78 80.4"))) == (2, 2, 3)
     table = read("lee-4", "F1", rows=["BC2GM", "JNLPBA"])
     sides = table[["BioBERT (+PubMed)", "BioBERT (+PMC)"]], table[["State-of-the-art"] * 2]
@@ -82,8 +82,8 @@ def test_sides_that_do_not_fit_are_refused(ours, theirs, message):
 def test_rows_and_columns_are_as_printed_or_those_that_are_asked_for():
     assert list(read("wada-8")) == ["total", "clinical", "biomedical"]
     assert list(read("lee-5", "F1").index) == ["GAD", "EU-ADR", "CHEMPROT", "Average"]
-    some = read("lee-5", "F1", rows=["CHEMPROT", "GAD"], columns=["BERT (Wiki+Books)"])
-    assert some.map(str).to_numpy().tolist() == [["72.36"], ["79.33"]]
+    cells = read("lee-5", "F1", rows=["CHEMPROT", "GAD"], columns=["BERT (Wiki+Books)"])
+    assert cells.map(str).to_numpy().tolist() == [["72.36"], ["79.33"]]
     assert list(read("lee-5", "F1", but=["Average", "State-of-the-art"])) == list(read("lee-5", "F1"))[1:]
 
 
@@ -108,7 +108,7 @@ def test_names_that_are_not_printed_are_refused(asked, message):
     ("paper", "stated", "message"),
     [
         ("lee-bert", "1.86", "unknown paper 'lee-bert': did you mean lee-biobert"),
-        ("lee-biobert", 0.8, "0.8 is no printed number: give its digits in quotes"),  # a float does not know its places
+        ("lee-biobert", 0.8, "0.8 is no printed number: give its digits in quotes"),  # a float loses trailing zeros
         ("lee-biobert", "1.86%", "'1.86%' is no printed number"),
     ],
 )
@@ -149,18 +149,18 @@ def test_counts_are_not_rounded_and_cells_that_may_be_equal_excuse_them():
 
 @each(("stated", "ours", "verdict"), [("2", "9 8 7", "agrees"), ("3", "9 8 5", "rounding"), ("3", "9 8 4", "differs")])
 def test_words_may_say_at_least(stated, ours, verdict):
-    line = count("gu-pubmedbert", "section 3", "wins", stated, numbers(ours), Number.read("5"), at_least=True, note="n")
-    assert (line["verdict"], line["note"], line["kind"]) == (verdict, "at least; n", "text")
+    row = count("gu-pubmedbert", "section 3", "wins", stated, numbers(ours), Number.read("5"), at_least=True, note="n")
+    assert (row["verdict"], row["note"], row["kind"]) == (verdict, "at least; n", "text")
 
 
 def test_the_mean_f1_of_runs_lies_below_the_f1_of_their_means():
     # Runs with precision 81 and 79 and recall 79 and 81: each F1 is 79.9875, the F1 of the means is 80.
-    below = definitions("90_audit").average_below
-    assert below(*[Number(80, 79.5, 80.5, spread=1.0)] * 2) == pytest.approx(0.0125)
-    assert below(*numbers("80 80")) == 0
-    found = printed.f1(*numbers("80.00 80.00"))
-    assert judge_number(Number.read("79.98"), found, averaging=0.0125)["verdict"] == "averaging"
-    assert judge_number(Number.read("80.02"), found, averaging=0.0125)["verdict"] == "differs"
+    average_below = definitions("90_audit").average_below
+    assert average_below(*[Number(80, 79.5, 80.5, spread=1.0)] * 2) == pytest.approx(0.0125)
+    assert average_below(*numbers("80 80")) == 0
+    f1 = printed.f1(*numbers("80.00 80.00"))
+    assert judge_number(Number.read("79.98"), f1, averaging=0.0125)["verdict"] == "averaging"
+    assert judge_number(Number.read("80.02"), f1, averaging=0.0125)["verdict"] == "differs"
 
 
 # The page
@@ -171,12 +171,12 @@ def test_the_page_makes_the_committed_audit_and_says_how_it_came_out(tmp_path, m
     monkeypatch.setattr(paths, "output", tmp_path.joinpath)
     page = run("90_audit")
     assert paths.table("smoke", "audit").read_bytes() == recorded
-    audit, said = page["audit"], page["said"]
+    audit, notes = page["audit"], page["said"]
     assert not audit.duplicated(["paper", "where", "what"]).any()
-    assert len([line for line in said if line.startswith("  - ")]) == (page["own"]["verdict"] == "differs").sum() > 0
-    assert any("the best of 8 models above SOTA): 12.25 printed, 11.87 recomputed" in line for line in said)
-    shown = page["list_exceptions"](audit, "F1")
-    assert set(shown["kind"]) == {"F1"} and shown["verdict"].drop_duplicates().tolist() == [
+    assert len([line for line in notes if line.startswith("  - ")]) == (page["own"]["verdict"] == "differs").sum() > 0
+    assert any("the best of 8 models above SOTA): 12.25 printed, 11.87 recomputed" in line for line in notes)
+    exceptions = page["list_exceptions"](audit, "F1")
+    assert set(exceptions["kind"]) == {"F1"} and exceptions["verdict"].drop_duplicates().tolist() == [
         "differs", "averaging", "rounding",
     ]  # fmt: skip
 
@@ -197,7 +197,7 @@ def test_the_audit_needs_no_data():
     assert ("90_audit",) in page_jobs.PAGES["01_results_in_brief"].reads(plan.Plan("smoke"))["page"]
 
 
-# What is printed more than once
+# Numbers printed more than once
 
 
 def test_every_name_of_what_is_printed_again_means_something():
@@ -206,15 +206,15 @@ def test_every_name_of_what_is_printed_again_means_something():
     assert set(repeated.MODELS) <= set(params.keys("models")) and set(repeated.MODELS.values()) <= models
     assert set(repeated.SCORES) <= set(scores["metric"]) and set(repeated.MEANS.values()) <= sets
     for (table, column), quoted in repeated.QUOTED.items():
-        own = scores[(scores["table"] == table) & (scores["column"] == column)]
-        assert dict(zip(own["set"], own["model"], strict=True)).items() >= quoted.items()
+        rows = scores[(scores["table"] == table) & (scores["column"] == column)]
+        assert dict(zip(rows["set"], rows["model"], strict=True)).items() >= quoted.items()
     places = set(scores["table"]) | set(scores["table"].str.split("-").str[0])
-    for *tables, model, known, _ in repeated.read_reasons().itertuples(index=False):
-        assert {*tables} <= places and model in {"", *models} and known in {"", *sets}
+    for *tables, model, dataset, _ in repeated.read_reasons().itertuples(index=False):
+        assert {*tables} <= places and model in {"", *models} and dataset in {"", *sets}
 
 
 def test_notes_are_on_two_tables_in_either_order():
-    said = repeated.describe_differences("wada-7", "gu-6", "BERT uncased", "DDI")
-    assert said == repeated.describe_differences("gu-6", "wada-7", "BERT uncased", "DDI")
-    assert said.endswith("wada: one run, as BLUE has them; BLUE leaves 90 training files out")
+    note = repeated.describe_differences("wada-7", "gu-6", "BERT uncased", "DDI")
+    assert note == repeated.describe_differences("gu-6", "wada-7", "BERT uncased", "DDI")
+    assert note.endswith("wada: one run, as BLUE has them; BLUE leaves 90 training files out")
     assert repeated.describe_differences("gu-6", "gu-7", "PubMedBERT", "DDI") == ""

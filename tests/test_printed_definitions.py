@@ -1,4 +1,4 @@
-"""What params/ and the registry say is what the papers' tables of models, sets and settings print."""
+"""Tests that params/ and the registry agree with the papers' tables of models, datasets and settings."""
 
 import csv
 import re
@@ -22,13 +22,13 @@ METRICS = {"Pearson": {"pearson"}, "micro F1": {"relation-micro-f1"}, "accuracy"
 
 
 def read(paper: str, table: str) -> dict[str, dict[str, str]]:
-    """A table as printed: row -> column -> value."""
-    found: dict = {}
-    with (paths.PUBLISHED / "definitions.csv").open(encoding="utf-8", newline="") as lines:
-        for line in csv.DictReader(lines):
-            if (line["paper"], line["table"]) == (paper, table):
-                found.setdefault(line["row"], {})[line["column"]] = line["value"]
-    return found
+    """Return a printed table: row -> column -> value."""
+    cells: dict = {}
+    with (paths.PUBLISHED / "definitions.csv").open(encoding="utf-8", newline="") as file:
+        for record in csv.DictReader(file):
+            if (record["paper"], record["table"]) == (paper, table):
+                cells.setdefault(record["row"], {})[record["column"]] = record["value"]
+    return cells
 
 
 def names(paper: str) -> dict:
@@ -40,15 +40,15 @@ def numbers(text: str) -> list[int]:
 
 
 def texts_of(printed: str) -> list[str]:
-    """The corpora of a printed combination, in order; of BioALBERT's table one plus sign is missing."""
+    """Return the corpora of a printed combination, in order, even where BioALBERT's table lacks a plus sign."""
     parts = re.findall(r"Wikipedia|Wiki|BooksCorpus|Books|PubMed|PMC|MIMIC-III", printed)
     return list(dict.fromkeys(TEXTS[part] for part in parts))
 
 
 def corpora_of(model: str) -> list[str]:
-    """Those that a model and the one that it continues are pretrained on, by kind."""
-    found = " and ".join(params.list_texts(model)).split(" and ")
-    return [key.removesuffix("-naseem") for key in found]
+    """Return the corpora that a model and the one it continues are pretrained on, without the suffix of a paper."""
+    keys = " and ".join(params.list_texts(model)).split(" and ")
+    return [key.removesuffix("-naseem") for key in keys]
 
 
 @pytest.mark.parametrize(("printed", "name"), [
@@ -62,45 +62,45 @@ def test_biobert_table_2(printed, name):
 
 def test_pubmedbert_tables_2_and_4():
     rows, blurb = read("gu-pubmedbert", "2"), params.load("tables", "gu-6").rows
-    assert [row for row, of in rows.items() if of["BLURB"] == "✓"] == list(rows)
+    assert [row for row, cells in rows.items() if cells["BLURB"] == "✓"] == list(rows)
     assert set(rows) == {name for name, run in blurb.items() if run.dataset}
     families = {registry.lookup(run.dataset).family for run in blurb.values() if run.dataset}
     assert {FAMILIES[task] for task in read("gu-pubmedbert", "4")} == families
 
 
 def test_oubiobert_table_3():
-    for model, of in read("wada-oubiobert", "3").items():
-        assert names("wada")[of["Name"]].model, model
+    for model, cells in read("wada-oubiobert", "3").items():
+        assert names("wada")[cells["Name"]].model, model
 
 
 def test_oubiobert_table_4():
-    rows, called = read("wada-oubiobert", "4"), names("wada")
-    for row, of in rows.items():
-        dataset = registry.lookup(called[row].dataset)
-        assert dataset.family == FAMILIES[of["Task"]] and dataset.metric in METRICS[of["Metrics"]], row
+    rows, printed_names = read("wada-oubiobert", "4"), names("wada")
+    for row, cells in rows.items():
+        dataset = registry.lookup(printed_names[row].dataset)
+        assert dataset.family == FAMILIES[cells["Task"]] and dataset.metric in METRICS[cells["Metrics"]], row
     for domain in ("Clinical", "Biomedical"):
-        ours = [called[row].dataset for row, of in rows.items() if of["Domain"] == domain]
-        assert called[domain.lower()].mean_of == [ours]
+        ours = [printed_names[row].dataset for row, cells in rows.items() if cells["Domain"] == domain]
+        assert printed_names[domain.lower()].mean_of == [ours]
 
 
 def test_oubiobert_table_5():
     sets = {"Named-entity recognition": "bc5cdr-chem", "Relation-extraction": "ddi"}
-    for row, of in read("wada-oubiobert", "5").items():
+    for row, cells in read("wada-oubiobert", "5").items():
         dataset = sets.get(row) or names("wada")[row].dataset
-        assert open_study("paper").protocol("wada", dataset).epochs == numbers(of["Number of epochs"]), row
+        assert open_study("paper").protocol("wada", dataset).epochs == numbers(cells["Number of epochs"]), row
 
 
 def test_bioalbert_table_1():
-    rows, called = read("naseem-bioalbert", "1"), names("naseem")
-    assert {of["BioALBERT"] for of in rows.values()} == {"✓"}
+    rows, printed_names = read("naseem-bioalbert", "1"), names("naseem")
+    assert {cells["BioALBERT"] for cells in rows.values()} == {"✓"}
     theirs = {run.dataset for run in params.load("tables", "naseem-7").rows.values() if run.dataset}
-    ours = {called[row].dataset for row in rows}
+    ours = {printed_names[row].dataset for row in rows}
     assert ours == theirs and len(rows) == len(theirs) == 20
 
 
 def test_bioalbert_table_3():
-    """Of base models; the text has other numbers for large ones."""
-    printed = {row: of["value"] for row, of in read("naseem-bioalbert", "3").items()}
+    """The table holds for base models; the text gives other numbers for large ones."""
+    printed = {row: cells["value"] for row, cells in read("naseem-bioalbert", "3").items()}
     model, body = params.load("models", "bioalbert-base1"), params.load("scales", "paper").bodies["base"]
     (phase,) = model.published.phases
     assert [body.heads, body.layers, body.hidden, body.embedding] == [
@@ -124,8 +124,8 @@ def test_bioalbert_table_4(row):
 
 
 def test_bioalbert_table_5():
-    """But for the warm-up, of which the text has 512 steps."""
-    printed = {row: of["value"] for row, of in read("naseem-bioalbert", "5").items()}
+    """The warm-up is the exception: the text has 512 steps."""
+    printed = {row: cells["value"] for row, cells in read("naseem-bioalbert", "5").items()}
     settings = open_study("paper").protocol("naseem", "ddi")
     assert settings.batch_size == [int(printed["Training Batch Size"])]
     assert settings.learning_rate == [float(printed["Learning Rate"])]

@@ -1,4 +1,4 @@
-"""Published tables as frames: what fills a cell, seed by seed; means of sets; one column minus another."""
+"""Tests of published tables as frames: cells by seed, means over datasets, differences of columns."""
 
 import numpy as np
 import pandas as pd
@@ -19,8 +19,8 @@ CELLS = pd.DataFrame(
 
 
 def run(model, dataset, score, values, pretraining=1, fold=1):
-    same = {"model": model, "pretraining": pretraining, "dataset": dataset, "fold": fold}
-    return [same | {"protocol": "p", "score": score, "seed": seed, "value": value} for seed, value in values.items()]
+    common = {"model": model, "pretraining": pretraining, "dataset": dataset, "fold": fold}
+    return [common | {"protocol": "p", "score": score, "seed": seed, "value": value} for seed, value in values.items()]
 
 
 RUNS = pd.DataFrame(
@@ -36,7 +36,7 @@ def test_a_cell_is_a_mean_over_folds_sets_and_groups_or_empty():
     seeds = tables.by_seed(CELLS, RUNS).set_index(["row", "column"])
     assert seeds.loc[("NCBI", "BioBERT"), "ours"].tolist() == [82.0, 83.0, 90.0]
     assert seeds.loc[[("mean", "BioBERT")], ["seed", "ours"]].to_numpy().tolist() == [[1.0, (71 + 40) / 2]]
-    assert np.isnan(seeds.loc[("NCBI", "XLNet"), "ours"]).all()  # and not BERT's, which was run
+    assert np.isnan(seeds.loc[("NCBI", "XLNet"), "ours"]).all()  # not BERT's score, although it was run
 
 
 def test_a_summary_has_a_line_a_cell_and_no_verdict_on_made_up_data():
@@ -52,28 +52,28 @@ def test_a_summary_has_a_line_a_cell_and_no_verdict_on_made_up_data():
 
 
 def test_what_needs_no_encoder_is_a_mean_of_all_sets_of_a_cell_or_empty():
-    known = pd.DataFrame(
+    scores = pd.DataFrame(
         [("ncbi-disease", "f1", 20.0, 60.0, 61.0), ("bc2gm", "f1", 30.0, 70.0, np.nan),
          ("biosses", "r", np.nan, 25.0, np.nan)],
         columns=["dataset", "score", "chance", "without_pretraining", "unlabelled_text"],
     )  # fmt: skip
-    found = tables.baselines(CELLS, known).set_index(["row", "column"])
-    assert found.loc[("NCBI", "BERT"), tables.BASELINES].tolist() == [20.0, 60.0, 61.0]
-    assert found.loc[("mean", "BioBERT"), "without_pretraining"] == (65 + 25) / 2
-    assert np.isnan(found.loc[("mean", "BioBERT"), "chance"])
-    assert len(found) == 4
+    frame = tables.baselines(CELLS, scores).set_index(["row", "column"])
+    assert frame.loc[("NCBI", "BERT"), tables.BASELINES].tolist() == [20.0, 60.0, 61.0]
+    assert frame.loc[("mean", "BioBERT"), "without_pretraining"] == (65 + 25) / 2
+    assert np.isnan(frame.loc[("mean", "BioBERT"), "chance"])
+    assert len(frame) == 4
 
 
 def test_differences_are_of_the_seeds_that_both_have():
     seeds = tables.by_seed(CELLS, RUNS)
-    found = tables.differences(seeds, "BioBERT", "BERT")
-    assert found[["place", "seed", "published", "ours"]].to_numpy().tolist() == [
+    frame = tables.differences(seeds, "BioBERT", "BERT")
+    assert frame[["place", "seed", "published", "ours"]].to_numpy().tolist() == [
         ["NCBI", 1, 2.0, 4.0], ["NCBI", 2, 2.0, 3.0],
     ]  # fmt: skip
-    (line,) = tables.differences(seeds, "XLNet", "BERT").to_dict("records")
-    assert line["published"] == -5.0 and np.isnan(line["ours"])
-    across = tables.differences(seeds, "mean", "NCBI", across="row")
-    assert across[["place", "published", "ours"]].to_numpy().tolist() == [["BioBERT", -12.0, 55.5 - 82.0]]
+    (row,) = tables.differences(seeds, "XLNet", "BERT").to_dict("records")
+    assert row["published"] == -5.0 and np.isnan(row["ours"])
+    by_row = tables.differences(seeds, "mean", "NCBI", across="row")
+    assert by_row[["place", "published", "ours"]].to_numpy().tolist() == [["BioBERT", -12.0, 55.5 - 82.0]]
 
 
 def test_a_second_pretraining_is_a_seed_of_its_own():
@@ -87,15 +87,15 @@ def test_a_second_pretraining_is_a_seed_of_its_own():
 def test_the_study_says_what_stands_for_a_printed_cell():
     study = open_study("laptop")
     cells = study.published("lee-4")
-    (line,) = cells[(cells["row"] == "NCBI disease") & (cells["column"] == "BioBERT (+PubMed)")
+    (cell,) = cells[(cells["row"] == "NCBI disease") & (cells["column"] == "BioBERT (+PubMed)")
                     & (cells["metric"] == "F1")].to_dict("records")  # fmt: skip
-    assert (line["model"], line["dataset"], line["protocol"], line["score"]) == (
+    assert (cell["model"], cell["dataset"], cell["protocol"], cell["score"]) == (
         "bert-general-pubmed", "ncbi-disease", "lee", "f1",
     )  # fmt: skip
     runs = study.results()
     assert {"model", "pretraining", "seed", "value"} <= set(runs) and set(runs["pretraining"]) == {1}
-    known = study.baselines().set_index("dataset")
-    assert known.loc["ncbi-disease", "chance"] < known.loc["ncbi-disease", "without_pretraining"] < 100
+    baselines = study.baselines().set_index("dataset")
+    assert baselines.loc["ncbi-disease", "chance"] < baselines.loc["ncbi-disease", "without_pretraining"] < 100
     with pytest.raises(StudyError, match="lee-1 is a table of corpora"):
         study.published("lee-1")
     with pytest.raises(StudyError, match="unknown table"):

@@ -1,6 +1,6 @@
-"""Abstracts in PubTator form: mentions and what is left out; BC5CDR and NCBI-disease with the papers' counts.
+"""Tests of abstracts in PubTator form: mentions, what is left out, and printed counts of BC5CDR and NCBI-disease.
 
-That the form is read as it is written, and what is said of bad files: test_formats.py.
+test_formats.py tests reading the form and the errors for bad files.
 """
 
 from collections import Counter
@@ -61,24 +61,24 @@ def test_overlaps_are_counted(tmp_path):
     ],
 )
 def test_real_bc5cdr(real_data, name, counts):
-    """Mentions as Gu et al. print them (table 3): in the development set 4244 diseases, two fewer than in IOB files."""
+    """Mentions are as Gu et al. print (table 3): 4244 diseases in the development set, two fewer than in IOB files."""
     path = real_data / f"ner/bc5cdr-pubtator/CDR_{name}Set.PubTator.txt"
-    found = {kind: pubtator.read_sentences(path, kind, left_out := Counter()) for kind in counts}
-    assert {len({s.document for s in sentences}) for sentences in found.values()} == {500}
-    assert {kind: counting.entities(s) for kind, s in found.items()} == counts
+    sentences_by_kind = {kind: pubtator.read_sentences(path, kind, left_out := Counter()) for kind in counts}
+    assert {len({s.document for s in sentences}) for sentences in sentences_by_kind.values()} == {500}
+    assert {kind: counting.entities(s) for kind, s in sentences_by_kind.items()} == counts
     assert not left_out.total()
 
 
 def spell_mentions(sentences: list[Sentence]) -> Counter[str]:
-    """Mentions without spaces, as words are cut differently in other files."""
-    found = []
+    """Count mentions spelt without spaces, because other files tokenize differently."""
+    mentions = []
     for sentence in sentences:
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
             if tag[0] == "B":
-                found.append(word)
+                mentions.append(word)
             elif tag[0] == "I":
-                found[-1] += word
-    return Counter(found)
+                mentions[-1] += word
+    return Counter(mentions)
 
 
 @each(
@@ -91,16 +91,19 @@ def spell_mentions(sentences: list[Sentence]) -> Counter[str]:
     ],
 )
 def test_real_mentions_are_those_of_the_iob_files(real_data, pubtator_file, iob_file, kind, only_here, only_there):
-    """But for what the IOB files of BC5CDR's development set do: two diseases are cut in two, at a sentence end after
-    "St.", and ten chemicals have the rest of a word too, of which the corpus marks a part."""
-    here = spell_mentions(pubtator.read_sentences(real_data / "ner" / pubtator_file, kind))
-    there = spell_mentions(list(conll.read_conll(real_data / "ner" / iob_file)))
-    assert ((here - there).total(), (there - here).total()) == (only_here, only_there)
+    """Only BC5CDR's development set differs.
+
+    Its IOB files cut two diseases in two, at a sentence end after "St.", and extend ten chemicals to the whole word
+    of which the corpus marks a part.
+    """
+    from_pubtator = spell_mentions(pubtator.read_sentences(real_data / "ner" / pubtator_file, kind))
+    from_iob = spell_mentions(list(conll.read_conll(real_data / "ner" / iob_file)))
+    assert ((from_pubtator - from_iob).total(), (from_iob - from_pubtator).total()) == (only_here, only_there)
 
 
 @each(("name", "count", "mentions"), [("train", 592, 5134), ("develop", 100, 787), ("test", 100, 960)])
 def test_real_ncbi_disease(real_data, name, count, mentions):
-    """The training set without the record that its file has twice, with 11 mentions; counts as Gu et al. print them."""
+    """Counts are as Gu et al. print, without the training record of 11 mentions that its file repeats."""
     path = real_data / f"ner/ncbi-disease-pubtator/NCBI{name}set_corpus.txt"
     records = list(pubtator.read_abstracts(path))
     sentences = pubtator.read_sentences(path, "Disease", left_out := Counter())

@@ -1,6 +1,6 @@
-"""Questions to be answered with a span: spans are where the answers stand, passages of a question come together.
+"""Tests of questions answered by a span: where the spans are, and that passages of one question come together.
 
-That every form is read as it is written, and what is said of bad files: test_formats.py.
+test_formats.py tests that every format is read as written, and the messages about damaged files.
 """
 
 import hashlib
@@ -40,12 +40,12 @@ def test_golden_files_answer_the_questions_of_a_test(tmp_path):
     gold = golden(
         ("q2", "Where?", ["x"], [["Oxford"]]), ("q1", "What?", ["y"], [["aspirin", "ASA"]]), ("q3", "?", [], ["z"])
     )
-    found = read_bioasq(tmp_path, tests, gold)
-    assert found == [
+    examples = read_bioasq(tmp_path, tests, gold)
+    assert examples == [
         Question("q1", "What?", ("Aspirin helps.",), ("aspirin", "ASA"), (Span(0, 0, 7),), "bad"),
         Question("q2", "Where?", ("Here.",), ("Oxford",), (), "bad"),
     ]
-    assert questions.answerable(found) == found[:1]
+    assert questions.answerable(examples) == examples[:1]
     with pytest.raises(StudyError, match=r"^bad: data\[0\]\.paragraphs\[1\]\.qas\[0\]: not in the golden files"):
         read_bioasq(tmp_path, tests, golden(("q1", "What?", [], [["aspirin"]])))
 
@@ -64,9 +64,9 @@ def test_golden_files_answer_the_questions_of_a_test(tmp_path):
 )
 def test_answers_are_found_as_whole_words_in_any_case(tmp_path, exact, answers, spans):
     texts = ["IL-2 and IL-2R, xp53", "an, il-2 (1.5%)"]
-    found = read_golden(tmp_path, golden(("q", "What?", texts, exact)), left_out=(left_out := Counter()))
-    assert left_out == {"blank answers": sum(not one.strip() for one in questions.flatten_answers(exact))}
-    assert found == [Question("q", "What?", tuple(texts), answers, tuple(Span(*span) for span in sorted(spans)))]
+    examples = read_golden(tmp_path, golden(("q", "What?", texts, exact)), left_out=(left_out := Counter()))
+    assert left_out == {"blank answers": sum(not answer.strip() for answer in questions.flatten_answers(exact))}
+    assert examples == [Question("q", "What?", tuple(texts), answers, tuple(Span(*span) for span in sorted(spans)))]
 
 
 def test_only_factoid_questions_of_golden_files_are_read(tmp_path):
@@ -108,19 +108,19 @@ def test_made_up_files_can_be_read():
 def test_real_tests_of_biobert_have_the_printed_counts(real_data):
     form = real_data / "qa/bioasq-factoid-biobert"
     sums = dict(reversed(line.split()) for line in (form / "SHA1.txt").read_text().splitlines() if line.strip())
-    total, pairs, found = [], [], []
+    total, pairs, answerable = [], [], []
     for year in (4, 5, 6):
         tests = [form / f"BioASQ-test-factoid-{year}b-{batch}.json" for batch in range(1, 6)]
         assert all(hashlib.sha1(path.read_bytes()).hexdigest() == sums[f"*{path.name}"] for path in tests)
         gold = [form / f"{year}B{batch}_golden.json" for batch in range(1, 6)]
-        asked, official = questions.read_bioasq_squad(*tests, *gold), questions.read_golden(*gold)
-        assert bool({q.id: q.answers for q in asked} == {q.id: q.answers for q in official})
-        total.append(len(asked))
-        pairs.append(sum(len(q.passages) for q in asked))
-        found.append((len(questions.answerable(asked)), len(questions.answerable(official))))
+        biobert, official = questions.read_bioasq_squad(*tests, *gold), questions.read_golden(*gold)
+        assert bool({q.id: q.answers for q in biobert} == {q.id: q.answers for q in official})
+        total.append(len(biobert))
+        pairs.append(sum(len(q.passages) for q in biobert))
+        answerable.append((len(questions.answerable(biobert)), len(questions.answerable(official))))
     assert total == [161, 150, 161]  # lee, table 3
     assert pairs == [652, 495, 525]
-    assert found == [(116, 114), (118, 115), (122, 119)]  # by BioBERT's abstracts, by the official snippets
+    assert answerable == [(116, 114), (118, 115), (122, 119)]  # in BioBERT's abstracts, in the official snippets
 
 
 def test_real_training_sets_and_squad_have_the_counts_of_their_sources(real_data):

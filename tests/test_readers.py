@@ -1,4 +1,4 @@
-"""Every reader of raw text: a file written by hand comes back; damage is a StudyError or a shorter file, no more."""
+"""Tests of the raw-text readers: hand-written files read back; damage gives StudyError or fewer documents."""
 
 import bz2
 import csv
@@ -40,10 +40,10 @@ def citation(pmid: int, text: str, title: str = "T") -> str:
 
 
 def wrap(tag: str, text: str, width: int) -> str:
-    """A field of the MEDLINE format, a few words a line."""
+    """Return a field in MEDLINE format with `width` words a line."""
     words = text.split()
-    rows = [" ".join(words[i : i + width]) for i in range(0, len(words), width)] or [""]
-    return f"{tag:<4}- " + "\n      ".join(rows) + "\n"
+    lines = [" ".join(words[i : i + width]) for i in range(0, len(words), width)] or [""]
+    return f"{tag:<4}- " + "\n      ".join(lines) + "\n"
 
 
 JATS = (
@@ -55,7 +55,7 @@ JATS = (
 
 
 def archive_of(articles: list[str]) -> bytes:
-    """A tar archive of articles, and of other files, which are no text."""
+    """Return a tar archive of the articles and of other files without text."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for number, article in enumerate(articles):
@@ -71,9 +71,12 @@ DUMP = '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" xml:lang="e
 
 
 def wiki_dump(pages) -> bytes:
-    """A dump of (title, namespace, id, redirect, wikitext) pages."""
-    rows = [PAGE.format(escape(t), ns, i, "<redirect/>" if to else "", escape(text)) for t, ns, i, to, text in pages]
-    return DUMP.format("".join(rows)).encode()
+    """Return a Wikipedia dump of pages given as (title, namespace, id, redirect, wikitext)."""
+    xml_pages = [
+        PAGE.format(escape(title), namespace, page_id, "<redirect/>" if redirect else "", escape(text))
+        for title, namespace, page_id, redirect, text in pages
+    ]
+    return DUMP.format("".join(xml_pages)).encode()
 
 
 def note_table(rows: list[list[str]]) -> bytes:
@@ -133,9 +136,10 @@ NOTES = [["1", 'Note, "any"', "", 'Seen here.\n\n  "Two"'], ["2", "", "1", "wron
 
 
 class Format(NamedTuple):
-    """A file by hand, its documents, and whether a plain file of it that was cut can pass for a shorter one.
+    """A hand-written file, its documents, and whether an uncompressed file that was cut can pass for a shorter one.
 
-    `ends`: it can, between two documents. `shortens`: also within one, which then is not what it was.
+    `ends`: a file cut between two documents can. `shortens`: a file cut within a document can too, and the text of
+    that document differs.
     """
 
     content: bytes
@@ -192,7 +196,7 @@ FORMATS = {
 
 @pytest.fixture
 def data(tmp_path, monkeypatch):
-    """The data folder of the smoke scale, empty, and an index of no test sentence."""
+    """Yield an empty data folder of the smoke scale, with an index of no test sentences."""
     monkeypatch.setattr(paths, "MADE_UP", tmp_path / "data")
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     params.load.cache_clear()
@@ -210,15 +214,15 @@ def write(folder, name: str, content: str | bytes, pack: str = "plain"):
 
 
 def read(reader: str, path) -> tuple[list[Document], str]:
-    """The documents up to the end or the first StudyError, and its message; any other exception is a failure."""
-    found = []
+    """Return the documents read up to any StudyError, and its message; any other exception fails the test."""
+    docs = []
     try:
         for document in READERS[reader](path):
-            found.append(document)
+            docs.append(document)
     except StudyError as error:
         assert path.name in str(error)
-        return found, str(error)
-    return found, ""
+        return docs, str(error)
+    return docs, ""
 
 
 def test_every_reader_is_tested():
@@ -233,7 +237,7 @@ def test_what_was_written_comes_back(tmp_path, reader, pack):
 
 
 def list_places(content: bytes, first: int = 3) -> range:
-    """Some eighty places of a file, after the three bytes that tell how it is packed."""
+    """Return about eighty positions in a file, by default after the three bytes that identify its compression."""
     return range(first, len(content), 1 + len(content) // 80)
 
 
@@ -242,25 +246,27 @@ def list_places(content: bytes, first: int = 3) -> range:
 def test_a_file_that_was_cut_anywhere(tmp_path, reader, pack):
     form = FORMATS[reader]
     packed = PACKED[pack](form.content)
-    for cut in list_places(packed, first=1 if pack == "gzip" else 3):  # no text begins as gzip does
-        found, message = read(reader, write(tmp_path, form.name, packed[:cut]))
+    for cut in list_places(
+        packed, first=1 if pack == "gzip" else 3
+    ):  # one byte identifies gzip, as no text starts with it
+        docs, message = read(reader, write(tmp_path, form.name, packed[:cut]))
         if pack != "plain":
             assert "cut off or damaged" in message
-        whole = found[:-1] if pack == "plain" and form.shortens else found
-        assert whole == form.documents[: len(whole)] and len(found) <= len(form.documents)
-        if not message and not form.ends:  # but zeros may be missing after an archive, and white space after XML
-            assert found == form.documents and not packed[cut:].strip(b"\0\n")
+        intact = docs[:-1] if pack == "plain" and form.shortens else docs
+        assert intact == form.documents[: len(intact)] and len(docs) <= len(form.documents)
+        if not message and not form.ends:  # only trailing zeros or white space may be missing
+            assert docs == form.documents and not packed[cut:].strip(b"\0\n")
 
 
 @each("reader", FORMATS)
 @each("pack", PACKED)
 def test_a_file_with_a_damaged_byte(tmp_path, reader, pack):
-    """A StudyError, or documents that can be stored: damage within a text cannot be told from text."""
-    for place in list_places(PACKED[pack](FORMATS[reader].content)):
+    """Damage gives StudyError or documents that can be stored: damage within a text looks like text."""
+    for position in list_places(PACKED[pack](FORMATS[reader].content)):
         packed = bytearray(PACKED[pack](FORMATS[reader].content))
-        packed[place] ^= 1 + 53 * place % 255
-        found, _ = read(reader, write(tmp_path, FORMATS[reader].name, bytes(packed)))
-        for document in found:
+        packed[position] ^= 1 + 53 * position % 255
+        docs, _ = read(reader, write(tmp_path, FORMATS[reader].name, bytes(packed)))
+        for document in docs:
             for text in (document.id, document.title, document.text, document.language, *document.trees):
                 assert text.encode().decode() == text
             for heading in document.mesh:
@@ -268,7 +274,7 @@ def test_a_file_with_a_damaged_byte(tmp_path, reader, pack):
             assert (type(document.year), type(document.version), type(document.deleted)) == (int, int, bool)
 
 
-# Damage that has a message of its own.
+# Damage with a message of its own.
 
 
 @each("key", params.keys("sources"))
@@ -282,12 +288,12 @@ def test_a_source_file_without_documents_is_an_error(data, key):
 
 @each("reader", FORMATS)
 def test_text_that_is_not_utf_8(tmp_path, reader):
-    """Latin-1 in every format; JATS and Wikipedia's dumps too say UTF-8 of themselves, or nothing."""
+    """Every format refuses Latin-1 text; JATS files and Wikipedia dumps declare UTF-8 or nothing."""
     content = FORMATS[reader].content
     position = content.index(b"here")
     damaged = content[:position] + b"h\xe9re" + content[position + 4 :]
-    found, message = read(reader, write(tmp_path, FORMATS[reader].name, damaged))
-    assert found == []
+    docs, message = read(reader, write(tmp_path, FORMATS[reader].name, damaged))
+    assert docs == []
     assert message.startswith("made-up")
     if reader not in ("pubmed-xml", "jats", "wikipedia-xml", "mimic-notes"):
         line = content[:position].count(b"\n") + 1
@@ -319,14 +325,14 @@ def test_entities_are_refused_and_never_expanded(tmp_path, reader, kind):
     }[reader]
     path = write(tmp_path, "made-up.xml", content)
     tracemalloc.start()
-    found, message = read(reader, path)
+    docs, message = read(reader, path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found == []
+    assert docs == []
     assert "made-up.xml" in message
     assert "boom" not in message
     assert peak < 1 << 20
-    if kind in ("billion laughs", "external"):  # the parser may find out first
+    if kind in ("billion laughs", "external"):  # the parser may refuse it first
         assert "entities of its own" in message or "Maximum entity amplification" in message
 
 
@@ -343,16 +349,16 @@ def test_entities_are_refused_and_never_expanded(tmp_path, reader, kind):
         (("<Journal><Title>J</Title></Journal><ArticleTitle>two", "<ArticleTitle>two"), r"missing \('Journal'\)"),
         (("</PubmedArticleSet>", ""), r"a\.xml:\d+: not well-formed XML after citation 3"),
         (("<PubmedArticleSet>", "<html>"), "a document of <html>, expected PubmedArticleSet or "),
-        (("UTF-8", "ISO-8859-1"), "^$"),  # it is read as what it says it is
+        (("UTF-8", "ISO-8859-1"), "^$"),  # read in its declared encoding
         (('encoding="UTF-8"', "encoding='no-such'"), r"a\.xml:\d+: not well-formed XML after citation 0: .*encoding"),
     ],
 )
 def test_damaged_pubmed_xml_names_file_and_citation(tmp_path, damage, message):
     content = PUBMED.format("".join(citation(i, "x", title) for i, title in enumerate(("one", "two", "three"), 1)))
     assert damage[0] in content
-    found, error = read("pubmed-xml", write(tmp_path, "a.xml", content.replace(*damage, 1)))
+    docs, error = read("pubmed-xml", write(tmp_path, "a.xml", content.replace(*damage, 1)))
     assert re.search(message, error), error
-    assert error or len(found) == 3
+    assert error or len(docs) == 3
 
 
 def test_a_set_of_no_citations_is_no_damage(tmp_path):
@@ -450,8 +456,8 @@ def test_a_year_that_is_none_is_no_error(tmp_path, year, expected):
 @each("change", [b"", b'"', b"\n", b",", b"\0", b"\xff", b"\r"])
 def test_no_message_holds_text_of_a_note_whatever_is_wrong_with_the_file(tmp_path, change):
     content = note_table([[str(i), "Qzxv", "", 'Qzxv admitted, "Qzxv"\nQzxv é'] for i in range(2)])
-    for place in range(len(content)):
-        damaged = content[:place] + change + content[place + 1 :]
+    for position in range(len(content)):
+        damaged = content[:position] + change + content[position + 1 :]
         _, message = read("mimic-notes", write(tmp_path, "NOTEEVENTS.csv", damaged))
         assert "Qz" not in message and "zxv" not in message
 
@@ -492,13 +498,13 @@ def test_blocks_inside_a_paragraph_stand_apart(tmp_path):
 
 
 def test_articles_as_e_utilities_give_them_and_of_a_default_namespace(tmp_path):
-    articles = [a[a.index("<article xml") :] for a in ARTICLES]
-    documents = FORMATS["jats"].documents
-    in_set = XML + f"<pmc-articleset>{''.join(articles)}</pmc-articleset>"
-    assert read("jats", write(tmp_path, "set.xml", in_set)) == (documents, "")
+    articles = [article[article.index("<article xml") :] for article in ARTICLES]
+    expected = FORMATS["jats"].documents
+    article_set = XML + f"<pmc-articleset>{''.join(articles)}</pmc-articleset>"
+    assert read("jats", write(tmp_path, "set.xml", article_set)) == (expected, "")
     for prefix in ("https://jats.nlm.nih.gov/ns/archiving/1.3/", "urn:x"):
-        spaced = articles[0].replace("<article ", f'<article xmlns="{prefix}" ')
-        assert read("jats", write(tmp_path, "a.nxml", spaced)) == (documents[:1], "")
+        namespaced = articles[0].replace("<article ", f'<article xmlns="{prefix}" ')
+        assert read("jats", write(tmp_path, "a.nxml", namespaced)) == (expected[:1], "")
 
 
 def test_what_macos_puts_into_an_archive_is_read_as_nothing(tmp_path, data):
@@ -512,12 +518,12 @@ def test_what_macos_puts_into_an_archive_is_read_as_nothing(tmp_path, data):
 
 
 def test_an_archive_that_was_cut_between_two_articles(tmp_path):
-    """Python's tarfile takes the end of the file, and a damaged header, for the end of the archive."""
+    """Python's tarfile mistakes the end of the file or a damaged header for the end of the archive."""
     content = archive_of([JATS.format(id=1, title="", year="", abstract="", body="").ljust(600)] * 2)
     assert (content[512:517], content[2560 + 512 : 2560 + 517]) == (b"<?xml", b"<?xml")
     for damaged in (content[:1536], content[:1536] + b"x" + content[1537:], content[:1600]):
-        found, message = read("jats", write(tmp_path, "a.tar.gz", damaged, "gzip"))
-        assert len(found) == 1
+        docs, message = read("jats", write(tmp_path, "a.tar.gz", damaged, "gzip"))
+        assert len(docs) == 1
         assert message.startswith("a.tar.gz: cut off or damaged")
 
 
@@ -558,9 +564,9 @@ def test_of_links_with_a_colon_the_words_that_are_seen_stay(tmp_path):
                     for key, name in ((6, "Datei"), (12, "Hilfe"), (14, "Kategorie")))  # fmt: skip
     dump = wiki_dump([("T", 0, 1, False, wikitext)] * 2).decode()
     dump = dump.replace("<siteinfo/>", f"<siteinfo><namespaces><namespace key='0'/>{names}</namespaces></siteinfo>")
-    found, message = read("wikipedia-xml", write(tmp_path, "a.xml", dump))
+    docs, message = read("wikipedia-xml", write(tmp_path, "a.xml", dump))
     expected = "Of E. coli O157:H7, albumin:creatinine ratio, uraemia, urine and ions."
-    assert [document.text for document in found] == [expected] * 2 and not message
+    assert [document.text for document in docs] == [expected] * 2 and not message
 
 
 def test_a_wikipedia_article_of_many_references_takes_no_minutes(tmp_path):

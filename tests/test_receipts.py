@@ -1,4 +1,4 @@
-"""What a receipt says of what was made: its content, without times, commits and machines."""
+"""Tests of receipts: they identify the content of an artefact, without times, commits and machines."""
 
 import pytest
 
@@ -26,12 +26,12 @@ def test_of_a_model_the_weights_count_and_not_when_and_of_what_they_were_made(tm
 
 
 def test_of_a_japanese_vocabulary_the_tokens_count(tmp_path):
-    found = []
+    fingerprints = []
     for tokens in ("薬\n", "薬\n", "病\n"):
         (tmp_path / "vocab.txt").write_text(tokens, encoding="utf-8")
         artefacts.write_record(tmp_path, RECORD | MACHINE)
-        found.append(receipts.fingerprint_content(tmp_path / "record.json"))
-    assert found[0] == found[1] != found[2]
+        fingerprints.append(receipts.fingerprint_content(tmp_path / "record.json"))
+    assert fingerprints[0] == fingerprints[1] != fingerprints[2]
 
 
 def test_of_results_scores_and_identity_count(tmp_path):
@@ -62,7 +62,7 @@ def test_what_somebody_has_deleted_has_no_receipt(tmp_path, monkeypatch):
     new, old = (tmp_path / receipts.name("smoke", "table", [key]) for key in ("lee-4", "lee-5"))
     receipts.write_receipt(new, table)
     before = new.read_text()
-    artefacts.write_text(old, "outputs/smoke/tables/lee-4.csv\n")  # as receipts were before they had fingerprints
+    artefacts.write_text(old, "outputs/smoke/tables/lee-4.csv\n")  # the form of receipts before fingerprints
     receipts.forget_deleted("smoke")
     assert new.exists() and old.exists()
     artefacts.write_text(table, "row,ours\nx,1\n")

@@ -1,4 +1,4 @@
-"""The record: one command changes it, and opened pages show it where there are neither data nor weights."""
+"""Tests of the record: one command updates it, and opened pages show it where there are no data or weights."""
 
 import json
 import os
@@ -18,7 +18,7 @@ COLUMNS = ["row", "column", "metric", "published", "ours", "n_seeds", "note"]
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """What a run at laptop scale leaves: a table with two numbers of ours, figures, results, pages, a vocabulary."""
+    """Write what a run at laptop scale leaves: a table with two scores, figures, results, pages, a vocabulary."""
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     results.write_csv(paths.table("laptop", "lee-4"), make_table(78.7, 77.0))
     artefacts.write_json(paths.results("laptop", "bert-general", "ncbi-disease", "lee"), {"runs": []})
@@ -62,10 +62,10 @@ def test_a_run_is_taken_over_once_without_pages_of_runs_and_without_what_is_not_
 
 
 def test_links_of_a_page_lead_to_what_is_recorded_or_to_the_source():
-    linked = "[a](40_biobert.ipynb) [b](13_dataset_counts.ipynb) [c](15_x.ipynb) <a href=\\\"30_y--m--lee.ipynb\\\">"
+    linked = '[a](40_biobert.ipynb) [b](13_dataset_counts.ipynb) [c](15_x.ipynb) <a href=\\"30_y--m--lee.ipynb\\">'
     assert record.mend_links(linked, {"40_biobert", "13_dataset_counts--lee-3", "13_dataset_counts--gu-3"}) == (
         "[a](40_biobert.ipynb) [b](13_dataset_counts--gu-3.ipynb) [c](../../../../notebooks/15_x.ipynb) "
-        "<a href=\\\"../../../../notebooks/30_y.ipynb\\\">"
+        '<a href=\\"../../../../notebooks/30_y.ipynb\\">'
     )
 
 
@@ -130,9 +130,9 @@ def test_what_is_read_is_of_a_run_here_else_of_the_record(run, monkeypatch):
     assert results.find_table(paths.table("laptop", "lee-4"))["ours"].tolist() == [78.7, 77.0]
     assert results.find_table(paths.table("laptop", "lee-5")) is None
     monkeypatch.setenv("STUDY_DATA", "nowhere")
-    shown = results.computed(paths.table("laptop", "lee-4"), "laptop", lambda: pytest.fail("made again"))
-    assert shown["ours"].tolist() == [78.7, 77.0] and not paths.table("laptop", "lee-4").exists()
-    kept = open_study("laptop").keep("lee-4", shown[:0])
+    table = results.computed(paths.table("laptop", "lee-4"), "laptop", lambda: pytest.fail("made again"))
+    assert table["ours"].tolist() == [78.7, 77.0] and not paths.table("laptop", "lee-4").exists()
+    kept = open_study("laptop").keep("lee-4", table[:0])
     assert kept["ours"].tolist() == [78.7, 77.0] and not paths.table("laptop", "lee-4").exists()
 
 
@@ -144,31 +144,31 @@ def test_where_nothing_is_at_hand_a_page_names_a_command_and_writes_nothing(run)
 
 
 def test_a_scale_writes_its_own_summary_where_its_marks_are(tmp_path, monkeypatch):
-    marked = {scale: f"<!-- {scale}: generated -->\n{{}}\n<!-- /{scale} -->" for scale in ("laptop", "two-hours")}
+    sections = {scale: f"<!-- {scale}: generated -->\n{{}}\n<!-- /{scale} -->" for scale in ("laptop", "two-hours")}
     pages = {"README.md": "laptop", "docs/small.md": "two-hours", "docs/other.md": "gpu"}
     for name, scale in pages.items():
-        artefacts.write_text(tmp_path / name, f"before\n{marked.get(scale, '').format('old')}\nafter")
+        artefacts.write_text(tmp_path / name, f"before\n{sections.get(scale, '').format('old')}\nafter")
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     monkeypatch.setattr(record, "summarise_scale", lambda scale: f"of {scale}")
     for scale in ("laptop", "smoke"):  # smoke has no marks
         record.update_summaries(scale)
     assert [(tmp_path / name).read_text() for name in pages] == [
-        f"before\n{marked['laptop'].format('of laptop')}\nafter",
-        f"before\n{marked['two-hours'].format('old')}\nafter",
+        f"before\n{sections['laptop'].format('of laptop')}\nafter",
+        f"before\n{sections['two-hours'].format('old')}\nafter",
         "before\n\nafter",
     ]
 
 
 def test_the_summary_of_a_scale_with_a_bar_holds_its_scores_against_it(run):
-    line = {"protocol": "small-encoder", "dataset": "ncbi-disease", "model": "small-encoder", "score": "f1",
-            "ours": 79.0, "ours_std": 0.5, "n_seeds": 3, "note": ""}  # fmt: skip
-    results.write_csv(paths.table("two-hours", "panels"), [line])
-    said = record.summarise_scale("two-hours")
-    assert "NCBI-disease, F1" in said and "79.00 ± 0.50 over 3 seeds, *reached*" in said and "| paper" not in said
+    row = {"protocol": "small-encoder", "dataset": "ncbi-disease", "model": "small-encoder", "score": "f1",
+           "ours": 79.0, "ours_std": 0.5, "n_seeds": 3, "note": ""}  # fmt: skip
+    results.write_csv(paths.table("two-hours", "panels"), [row])
+    text = record.summarise_scale("two-hours")
+    assert "NCBI-disease, F1" in text and "79.00 ± 0.50 over 3 seeds, *reached*" in text and "| paper" not in text
 
 
-# Every code cell in order, as a person who opens a page runs them, at a scale and at the defaults; one process for all.
-# What reads nothing is left out at the defaults: tests/test_study.py runs it so.
+# Runs the code cells of every page in order, as a reader does, at a scale and at the defaults, in one process.
+# Pages that read nothing are left out at the defaults, because tests/test_study.py runs them.
 OPEN = """
 import contextlib, gc, io, json, os, sys
 from pathlib import Path
@@ -199,13 +199,13 @@ for path in sorted(Path(".").glob("*.ipynb")):
 print(json.dumps(found), flush=True)
 os._exit(0)  # at an orderly end each of the shells collects garbage, a minute in all
 """
-# Each makes one artefact of data or weights. Those of results show the record.
+# Notebooks that make one artefact from data or weights. Those of results show the record instead.
 STAGES = ("10", "15_japanese", "20", "23", "25", "30", "31", "32")
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
-    """A clone of the repository as it stands, committed or not, without data or weights."""
+    """Yield a clone of the working tree, with uncommitted changes and without data or weights."""
     folder = tmp_path_factory.mktemp("clone")
 
     def git(*words, cwd=folder):
@@ -219,7 +219,7 @@ def clone(tmp_path_factory):
     git("add", "--all")
     git("-c", "user.name=test", "-c", "user.email=test@example.org", "commit", "--quiet", "--message=all")
     yield folder
-    assert git("status", "--porcelain") == ""  # whatever was opened
+    assert git("status", "--porcelain") == ""  # opening pages changed no file
 
 
 def run_in(clone, *command: str) -> subprocess.CompletedProcess:
@@ -231,31 +231,31 @@ def run_in(clone, *command: str) -> subprocess.CompletedProcess:
 
 @pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="git says what changed")
 def test_every_notebook_opened_without_data_runs_or_names_a_command(clone):
-    """At a recorded scale, those of results show the record; at the defaults of a fresh clone, some need a run."""
+    """At a recorded scale, pages of results show the record; at the defaults of a fresh clone, some need a run."""
     planned = plan.Plan("smoke")
-    ran = run_in(clone, "-c", OPEN, *(name for name, page in page_jobs.PAGES.items() if not page.reads(planned)))
-    assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout.splitlines()[-1])
+    process = run_in(clone, "-c", OPEN, *(name for name, page in page_jobs.PAGES.items() if not page.reads(planned)))
+    assert process.returncode == 0, process.stderr
+    errors = json.loads(process.stdout.splitlines()[-1])
     faults = {
-        (scale, name): said
-        for scale, pages in found.items()
-        for name, said in pages.items()
-        if said
+        (scale, name): error
+        for scale, pages in errors.items()
+        for name, error in pages.items()
+        if error
         and not (
-            said.startswith("StudyError: ")
-            and "./run_all.sh" in said
-            and "\n" not in said
+            error.startswith("StudyError: ")
+            and "./run_all.sh" in error
+            and "\n" not in error
             and (not scale or name.startswith((*STAGES, "02")))
         )
     }
-    assert found.keys() == {"laptop", ""} and all(len(pages) > 30 for pages in found.values()) and not faults
+    assert errors.keys() == {"laptop", ""} and all(len(pages) > 30 for pages in errors.values()) and not faults
 
 
 @pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="git says what changed")
 def test_papermill_shows_the_record_too(clone, tmp_path):
-    ran = run_in(clone, "-m", "papermill", "40_biobert.ipynb", str(tmp_path / "out.ipynb"), "-p", "scale", "laptop")
-    assert ran.returncode == 0, ran.stderr
-    filled = results.read_table(paths.recorded(paths.table("laptop", "lee-4"))).dropna(subset="ours_std")
+    process = run_in(clone, "-m", "papermill", "40_biobert.ipynb", str(tmp_path / "out.ipynb"), "-p", "scale", "laptop")
+    assert process.returncode == 0, process.stderr
+    scores = results.read_table(paths.recorded(paths.table("laptop", "lee-4"))).dropna(subset="ours_std")
     page = (tmp_path / "out.ipynb").read_text()
-    shown = [f"{line.ours:.2f} ± {line.ours_std:.2f}" for line in filled[filled["metric"] == "F1"].itertuples()]
-    assert len(shown) > 9 and all(number in page for number in shown)
+    numbers = [f"{row.ours:.2f} ± {row.ours_std:.2f}" for row in scores[scores["metric"] == "F1"].itertuples()]
+    assert len(numbers) > 9 and all(number in page for number in numbers)

@@ -1,4 +1,4 @@
-"""The registry: every set loads on made-up data in all splits and folds; what is said of what is not there."""
+"""The registry: every dataset loads on made-up data in all splits and folds; what is missing is named."""
 
 import re
 from collections import Counter
@@ -70,8 +70,8 @@ def test_every_set_loads_can_be_learnt_and_gives_perfect_predictions_the_highest
 @each("key", [key for key in KEYS if registry.DATASETS[key].folds > 1])
 def test_folds_test_everything_once(data, key):
     tests, trains = load_folds(key, "test"), load_folds(key, "train")
-    whole = Counter(map(text_of, [i for found in tests for i in found]))
-    assert max(Counter(i.id for found in tests for i in found).values()) <= len(tests)
+    whole = Counter(map(text_of, [instance for fold in tests for instance in fold]))
+    assert max(Counter(instance.id for fold in tests for instance in fold).values()) <= len(tests)
     for test, train in zip(tests, trains, strict=True):
         assert Counter(map(text_of, test + train)) == whole
         assert not set(map(text_of, test)) & set(map(text_of, train))
@@ -82,7 +82,7 @@ def text_of(instance: Relation | Labelled) -> object:
 
 
 def perfect(key: str, instances: list) -> tuple[list, list]:
-    """Gold, and predictions that are all right, in the form that the set's metric takes."""
+    """Return gold labels and all-correct predictions, in the form that the dataset's metric takes."""
     gold = [instance.gold for instance in instances]
     if registry.lookup(key).metric == "strict-span-f1":
         gold = metrics.entity_sets(gold)
@@ -140,13 +140,13 @@ def test_a_row_names_what_there_is(key):
 
 @cache
 def printed_tables() -> set[str]:
-    """The tables of published/scores.csv as `gu-6`: the first word of the paper's key, and the table's number."""
-    found = set()
+    """Return the tables of published/scores.csv as `gu-6`: the first word of the paper's key and the table's number."""
+    tables = set()
     for paper, number in product(results.list_papers(), map(str, range(1, 15))):
         with suppress(StudyError):
             results.read_published(paper, number)
-            found.add(f"{paper.split('-')[0]}-{number}")
-    return found
+            tables.add(f"{paper.split('-')[0]}-{number}")
+    return tables
 
 
 @cache
@@ -156,14 +156,14 @@ def groups() -> dict[str, downloads.Group]:
 
 @each("key", KEYS)
 def test_every_file_can_be_had(key):
-    """Its group names the file, or a folder that it is in, unless there is nothing to get."""
+    """The dataset's download group lists the file or a folder above it, unless it has nothing to download."""
     dataset, group = registry.lookup(key), groups()[registry.lookup(key).group]
     folds = range(1, dataset.folds + 1)
-    names = {name.format(fold=fold) for found in dataset.files.values() for name in found for fold in folds}
-    known = group.paths()
-    assert known or group.by_hand
-    for name in names if known else ():
-        assert any(name in (path, path.removesuffix(".gz")) or name.startswith(f"{path}/") for path in known), name
+    names = {name.format(fold=fold) for templates in dataset.files.values() for name in templates for fold in folds}
+    listed = group.paths()
+    assert listed or group.by_hand
+    for name in names if listed else ():
+        assert any(name in (path, path.removesuffix(".gz")) or name.startswith(f"{path}/") for path in listed), name
 
 
 def test_who_may_have_what():
@@ -200,7 +200,7 @@ def test_what_is_missing_says_the_command(folder, key):
 
 
 def test_what_is_missing_in_a_relative_folder_is_named_alike(monkeypatch):
-    monkeypatch.setenv("STUDY_DATA", "../no-such-data")  # counted from the repository's root
+    monkeypatch.setenv("STUDY_DATA", "../no-such-data")  # relative to the repository's root
     assert open_study("laptop").why_missing("bc2gm").startswith("BC2GM: no $STUDY_DATA/ner/bc2gm/train.tsv")
 
 
@@ -217,7 +217,7 @@ def test_a_set_to_be_trained_on_first_is_missed_too(folder):
 
 def test_a_split_that_is_missing_is_named(folder):
     write(folder / "ner/bc2gm/dev.tsv", "An\tO\nulcer\tB\n\n")
-    write(folder / "ner/bc2gm/test.tsv.gz", "a\tO\n\n")  # whatever its name says, it is no gzip file
+    write(folder / "ner/bc2gm/test.tsv.gz", "a\tO\n\n")  # despite its name, not a gzip file
     study = open_study("laptop")
     assert study.dataset("bc2gm").splits == ["dev", "test"]
     assert study.why_missing("bc2gm").startswith("the train split is not at hand: BC2GM: no $STUDY_DATA/")
@@ -244,12 +244,12 @@ def test_a_split_without_instances_is_an_error(folder, monkeypatch):
 
 def test_a_damaged_file_of_a_registered_set_says_how_to_get_it_again(folder):
     path = write(folder / "ner/bc2gm/train.tsv", "gene\tB\nalone\n")
-    again = "; to get the file again, move it away: ./run_all.sh data bc2gm fetches it or says how to get it"
+    advice = "; to get the file again, move it away: ./run_all.sh data bc2gm fetches it or says how to get it"
     registered = open_study("laptop").dataset("bc2gm")
-    own = registered.at(folder)
+    at_folder = registered.at(folder)
     for load, end in (
-        (lambda: registered.load("train"), again),
-        (lambda: own.load("train"), ""),
+        (lambda: registered.load("train"), advice),
+        (lambda: at_folder.load("train"), ""),
         (lambda: list(registered.read(path)), ""),
     ):
         with pytest.raises(StudyError, match=rf"^\$STUDY_DATA/ner/bc2gm/train\.tsv:2: .* found 1 column\(s\){end}$"):
@@ -269,16 +269,16 @@ def test_made_up_data_need_not_be_there_yet(tmp_path, monkeypatch):
 def test_files_are_those_of_the_registry_at_hand(folder):
     assert registry.files(paths.data("laptop")) == []
     names = "ner/bc2gm/dev.tsv", "ner/bc2gm/test.tsv.gz", "ner/i2b2-2010/test_data/a.txt", "re/euadr/10/test.tsv"
-    wanted = [write(folder / name, "x") for name in names]
+    expected = [write(folder / name, "x") for name in names]
     write(folder / "ner/bc2gm/README.md", "x")
-    assert registry.files(paths.data("laptop")) == sorted(wanted)
+    assert registry.files(paths.data("laptop")) == sorted(expected)
 
 
 def test_every_raw_file_is_fingerprinted(data):
-    found = set(registry.files(paths.data("smoke")))
+    files = set(registry.files(paths.data("smoke")))
     for dataset in map(open_study("smoke").dataset, KEYS):
         for split in dataset.splits:
-            assert set(datasets.list_data_files(dataset.paths(split))) <= found
+            assert set(datasets.list_data_files(dataset.paths(split))) <= files
 
 
 # Real data

@@ -1,6 +1,6 @@
-"""Relation sets: what the forms of ChemProt, DDI and GAD mean, made-up files, the real files' counts.
+"""Relation datasets: what the forms of ChemProt, DDI and GAD mean; made-up files; counts of the real files.
 
-That every form is read as it is written, and what is said of bad files: test_formats.py.
+test_formats.py tests that every form is read as written, and the errors for bad files.
 """
 
 import gzip
@@ -44,7 +44,7 @@ def in_brief(found: list[Relation]) -> list[tuple[str, str, str]]:
 
 
 def git_blob(found: list[Relation]) -> str:
-    """The name that git gives a table of these instances in BLURB's form."""
+    """Return git's hash of a table of these instances in BLURB's form."""
     table = "".join("\t".join(row) + "\n" for row in in_brief(found)).encode()
     return hashlib.sha1(b"blob %d\0" % len(table) + table).hexdigest()
 
@@ -53,13 +53,13 @@ def git_blob(found: list[Relation]) -> str:
 
 
 def blurb(folder, abstracts=CHEMPROT["abstracts.tsv"], entities=CHEMPROT["entities.tsv"], groups=NO_GROUPS, **options):
-    """The pairs of such files in BLURB's form."""
+    """Write such files and read their pairs in BLURB's form."""
     write_files(folder, {"abstracts.tsv": abstracts, "entities.tsv": entities, "relations.tsv": groups})
     return read_chemprot(folder, **options)
 
 
 def blue(folder) -> list[Relation]:
-    """The pairs of the same files in BLUE's form."""
+    """Read the pairs of the same files in BLUE's form."""
     return read_chemprot(folder, chemprot.read_chemprot_blue)
 
 
@@ -71,28 +71,28 @@ def test_chemprot_counts_what_is_in_no_pair(tmp_path):
     assert blurb(tmp_path, "7\tx\tan a. b c\n", entities, left_out=(left_out := Counter())) == []
     assert left_out == {"mentions across the end of a sentence": 1, "related pairs that are not in one sentence": 0}
     assert len(read_chemprot(tmp_path, split_sentences=lambda text: [text])) == 1
-    assert len(blue(tmp_path)) == 1  # no capital, no cut
+    assert len(blue(tmp_path)) == 1  # no capital follows, so BLUE does not cut
 
 
 def test_a_group_that_is_not_evaluated_hides_one_before_it(tmp_path):
-    found = blurb(tmp_path, groups="7\tCPR:3\tY \tACTIVATOR\tArg1:T1\tArg2:T2\n" + NO_GROUPS)
-    assert (found[0].label, blue(tmp_path)[0].label) == ("false", "CPR:3")
+    pairs = blurb(tmp_path, groups="7\tCPR:3\tY \tACTIVATOR\tArg1:T1\tArg2:T2\n" + NO_GROUPS)
+    assert (pairs[0].label, blue(tmp_path)[0].label) == ("false", "CPR:3")
 
 
 def test_blues_sentences_end_at_a_full_stop_before_a_capital():
     title, text = "An open title", "We gave i.v. Zinc. it binds. HBA"
     spans = chemprot.cut_and_merge("7", f"{title}\t{text}", split_sentences)
-    found = [f"{title} {text}"[start:end] for start, end in spans]
-    assert found == ["An open title We gave i.v. Zinc. it binds.", "HBA"]
+    sentences = [f"{title} {text}"[start:end] for start, end in spans]
+    assert sentences == ["An open title We gave i.v. Zinc. it binds.", "HBA"]
 
 
 def test_blues_ids_name_the_chemical_first(tmp_path):
     entities = "7\tT8\tGENE-Y\t2\t3\ta\n7\tT1\tCHEMICAL\t4\t5\tb\n"
-    (one,) = blurb(tmp_path, "7\tx\ta b\n", entities, "7\tCPR:3\tY \tACTIVATOR\tArg1:T1\tArg2:T8\n")
-    (other,) = blue(tmp_path)
-    assert (one.id, other.id) == ("7.T8.T1", "7.T1.T8")
-    assert one.first.id == other.first.id == "T8" and (one.text, other.text) == ("a b", "x\ta b")
-    assert other.dummify().text == "x @GENE$ @CHEMICAL$" and one.label == other.label == "CPR:3"
+    (blurb_pair,) = blurb(tmp_path, "7\tx\ta b\n", entities, "7\tCPR:3\tY \tACTIVATOR\tArg1:T1\tArg2:T8\n")
+    (blue_pair,) = blue(tmp_path)
+    assert (blurb_pair.id, blue_pair.id) == ("7.T8.T1", "7.T1.T8")
+    assert blurb_pair.first.id == blue_pair.first.id == "T8" and (blurb_pair.text, blue_pair.text) == ("a b", "x\ta b")
+    assert blue_pair.dummify().text == "x @GENE$ @CHEMICAL$" and blurb_pair.label == blue_pair.label == "CPR:3"
 
 
 def test_chemprot_pairs_without_a_cut_are_chemical_by_chemical(tmp_path):
@@ -107,7 +107,7 @@ def test_chemprot_pairs_without_a_cut_are_chemical_by_chemical(tmp_path):
 def test_chemprot_overlaps_become_one_dummy(tmp_path):
     entities = "7\tT1\tCHEMICAL\t2\t6\tzinc\n7\tT2\tGENE-Y\t2\t13\tzinc finger\n7\tT3\tGENE-Y\t7\t13\tfinger\n"
     assert in_brief(blurb(tmp_path, "7\tx\tzinc finger 3\n", entities)) == [
-        ("7.T2.T1", "@CHEM-GENE$ 3", "false"),  # both begin at one place: the gene first
+        ("7.T2.T1", "@CHEM-GENE$ 3", "false"),  # both start at the same character, so the gene comes first
         ("7.T1.T3", "@CHEMICAL$ @GENE$ 3", "false"),
     ]
 
@@ -142,7 +142,7 @@ def test_where_punkt_is_missing_its_program_cuts_without_it_and_results_are_told
 
 def test_punkt_splits_made_up_text_as_the_splitter_of_the_tests(smoke, tmp_path, punkt):
     assert [pair.id for pair in blurb(tmp_path, split_sentences=None)] == ["7.T1.T2", "7.T3.T4", "7.T5.T6"]
-    files = [smoke / FILES["dev"].format(what) for what in ("abstracts", "entities", "relations")]
+    files = [smoke / FILES["dev"].format(kind) for kind in ("abstracts", "entities", "relations")]
     assert chemprot.read_chemprot(*files) == chemprot.read_chemprot(*files, split_sentences)
 
 
@@ -161,7 +161,7 @@ def test_zips_with_links_or_names_twice_are_refused(tmp_path):
     link.external_attr = 0o120777 << 16
     for members in ([("a", ""), (link, "a")], [("a", ""), ("a", "")]):
         with zipfile.ZipFile(tmp_path / "a", "w") as archive, pytest.MonkeyPatch.context() as patch:
-            patch.setattr("warnings.warn", lambda *_, **__: None)  # of a name that comes twice
+            patch.setattr("warnings.warn", lambda *_, **__: None)  # about a name that comes twice
             for name, text in members:
                 archive.writestr(name, text)
         with pytest.raises(StudyError, match="has links, names twice"):
@@ -178,7 +178,7 @@ def smoke():
 
 def read_smoke(folder, key: str, split: str) -> list[Relation]:
     gz = folder / f"re/chemprot-bioelectra/{split}.tsv.gz"
-    corpus = [folder / FILES[split].format(what) for what in ("abstracts", "entities", "relations")]
+    corpus = [folder / FILES[split].format(kind) for kind in ("abstracts", "entities", "relations")]
     return {
         "chemprot": lambda: chemprot.read_chemprot(*corpus, split_sentences),
         "chemprot-blue": lambda: chemprot.read_chemprot_blue(*corpus, split_sentences),
@@ -203,10 +203,10 @@ SMOKE = {
 @each("key", SMOKE)
 def test_made_up_sets(smoke, key):
     *counts, labels = SMOKE[key]
-    found = {split: read_smoke(smoke, key, split) for split in SPLITS}
-    assert [len(found[split]) for split in SPLITS] == counts
-    assert all({one.label for one in rows} == set(labels) for rows in found.values())
-    texts = [one.text for split in SPLITS if (key, split) != ("gad-bioelectra", "dev") for one in found[split]]
+    by_split = {split: read_smoke(smoke, key, split) for split in SPLITS}
+    assert [len(by_split[split]) for split in SPLITS] == counts
+    assert all({row.label for row in rows} == set(labels) for rows in by_split.values())
+    texts = [row.text for split in SPLITS if (key, split) != ("gad-bioelectra", "dev") for row in by_split[split]]
     assert len(set(texts)) == len(texts)
 
 
@@ -214,7 +214,7 @@ def test_made_up_forms_of_one_corpus_agree(smoke):
     dev = read_smoke(smoke, "chemprot", "dev")
     with gzip.open(smoke / "re/chemprot-blurb/dev.tsv.gz", "rt") as file:
         assert [tuple(line.rstrip("\n").split("\t")) for line in file] == in_brief(dev)
-    assert [(one.id, one.label) for one in read_smoke(smoke, "lim", "dev")] == [(one.id, one.label) for one in dev]
+    assert [(row.id, row.label) for row in read_smoke(smoke, "lim", "dev")] == [(row.id, row.label) for row in dev]
     whole = tabular.read_chemprot_lim(smoke / LIM, "train_whole_SNLIformat")
     assert whole == read_smoke(smoke, "lim", "train") + read_smoke(smoke, "lim", "dev")
     for split in ("dev", "test"):
@@ -228,11 +228,11 @@ def test_made_up_forms_of_one_corpus_agree(smoke):
 ])  # fmt: skip
 def test_made_up_folds_share_out_one_set(smoke, read_fold):
     tests = [read_fold(smoke, fold, "test") for fold in range(1, 11)]
-    assert len({one.text for rows in tests for one in rows}) == sum(map(len, tests)) == 80
-    assert all({one.label for one in rows} == {"0", "1"} for rows in tests)
+    assert len({row.text for rows in tests for row in rows}) == sum(map(len, tests)) == 80
+    assert all({row.label for row in rows} == {"0", "1"} for rows in tests)
     for fold, test in enumerate(tests, start=1):
         train = read_fold(smoke, fold, "train")
-        assert len(train) == 72 and not {one.text for one in train} & {one.text for one in test}
+        assert len(train) == 72 and not {row.text for row in train} & {row.text for row in test}
 
 
 # Real data: counts and comparisons only, so that no text is printed
@@ -245,22 +245,22 @@ def count(found: list[Relation]) -> dict[str, int]:
 @each(
     ("split", "blob", "labels", "blue"),
     [
-        # Labels in the order of CHEMPROT_LABELS. The names in git are those of BLURB's files in KeBioLM's repository.
+        # Labels are in the order of CHEMPROT_LABELS; git's hashes are those of BLURB's files in KeBioLM's repository.
         ("train", "d96c15e279cb97e7215d52bae53f02586c6e3020", (13923, 756, 2227, 173, 229, 727), (18733, 4157)),
         ("dev", "4410e5ed378942526fdd5e7f61fe331be4eba18e", (8860, 546, 1091, 115, 199, 457), (11734, 2416)),
         ("test", "27b03d66258f0373e6600e0de42cfcf6d00a06c5", (12315, 663, 1655, 178, 292, 642), (16269, 3457)),
     ],
 )
 def test_real_chemprot_is_blurbs_byte_for_byte(real_data, punkt, split, blob, labels, blue):
-    files = [real_data / FILES[split].format(what) for what in ("abstracts", "entities", "relations")]
-    found = chemprot.read_chemprot(*files)
-    assert len(found) == {"train": 18035, "dev": 11268, "test": 15745}[split]
-    assert count(found) == dict(zip(tabular.CHEMPROT_LABELS, labels, strict=True))
-    assert git_blob(found) == blob
-    if split == "dev":  # the one file of BLURB's that is at hand
+    files = [real_data / FILES[split].format(kind) for kind in ("abstracts", "entities", "relations")]
+    pairs = chemprot.read_chemprot(*files)
+    assert len(pairs) == {"train": 18035, "dev": 11268, "test": 15745}[split]
+    assert count(pairs) == dict(zip(tabular.CHEMPROT_LABELS, labels, strict=True))
+    assert git_blob(pairs) == blob
+    if split == "dev":  # the only one of BLURB's files that is at hand
         with gzip.open(real_data / "re/chemprot-blurb/dev.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
             rows = [tuple(line.rstrip("\n").split("\t")) for line in file]
-        same_rows = rows == in_brief(found)
+        same_rows = rows == in_brief(pairs)
         assert same_rows
     rows = chemprot.read_chemprot_blue(*files)
     assert (len(rows), sum(row.label != "false" for row in rows)) == blue
@@ -270,9 +270,9 @@ def test_real_chemprot_is_blurbs_byte_for_byte(real_data, punkt, split, blob, la
 
 @each(("split", "pairs", "positives"), [("train", 18008, 4109), ("dev", 11279, 2408), ("test", 15779, 3429)])
 def test_real_chemprot_without_punkt_is_within_three_thousandths_of_blurbs(real_data, split, pairs, positives):
-    files = [real_data / FILES[split].format(what) for what in ("abstracts", "entities", "relations")]
-    found = chemprot.read_chemprot(*files, chemprot.load_unlearnt())
-    assert (len(found), sum(pair.label != "false" for pair in found)) == (pairs, positives)
+    files = [real_data / FILES[split].format(kind) for kind in ("abstracts", "entities", "relations")]
+    rows = chemprot.read_chemprot(*files, chemprot.load_unlearnt())
+    assert (len(rows), sum(row.label != "false" for row in rows)) == (pairs, positives)
     assert f"{pairs:,}" in chemprot.UNLEARNT
 
 
@@ -285,21 +285,21 @@ def test_real_chemprot_without_punkt_is_within_three_thousandths_of_blurbs(real_
     ],
 )
 def test_real_sets_made_of_chemprot(real_data, split, lim_labels, lost, scibert_rows):
-    """Bio-ELECTRA's rows are Lim and Kang's without the first; BioBERT prints 14,443 for the test set."""
-    found = tabular.read_chemprot_lim(real_data / LIM, tabular.LIM_MEMBERS[split])
-    assert count(found) == dict(zip(tabular.CHEMPROT_LABELS, lim_labels, strict=True))
-    assert sum(one.first[2:] == one.second[2:] for one in found) == lost
+    """Bio-ELECTRA's rows are those of Lim and Kang without the first; BioBERT prints 14,443 for the test set."""
+    lim_rows = tabular.read_chemprot_lim(real_data / LIM, tabular.LIM_MEMBERS[split])
+    assert count(lim_rows) == dict(zip(tabular.CHEMPROT_LABELS, lim_labels, strict=True))
+    assert sum(row.first[2:] == row.second[2:] for row in lim_rows) == lost
     rows = tabular.read_chemprot_bioelectra(real_data / f"re/chemprot-bioelectra/{split}.tsv.gz")
-    same_labels = [one.label for one in rows] == [one.label for one in found[1:]]
+    same_labels = [row.label for row in rows] == [row.label for row in lim_rows[1:]]
     assert same_labels and len(rows) == {"train": 16521, "dev": 10361, "test": 14396}[split]
     related = chemprot.read_chemprot_scibert(real_data / f"re/chemprot-scibert/{split}.txt")
     assert (len(related), len(count(related))) == scibert_rows
 
 
 def test_real_lim_training_and_development_together(real_data):
-    found = tabular.read_chemprot_lim(real_data / LIM, "train_whole_SNLIformat")
+    rows = tabular.read_chemprot_lim(real_data / LIM, "train_whole_SNLIformat")
     labels = (20339, 1309, 3344, 288, 434, 1170)  # sums of the two splits
-    assert count(found) == dict(zip(tabular.CHEMPROT_LABELS, labels, strict=True))
+    assert count(rows) == dict(zip(tabular.CHEMPROT_LABELS, labels, strict=True))
 
 
 @each(
@@ -311,28 +311,28 @@ def test_real_lim_training_and_development_together(real_data):
     ],
 )
 def test_real_ddi(real_data, split, labels, natural):
-    """The corpus makes BLURB's test file byte for byte, and the ids and labels of its development file.
+    """The corpus reproduces BLURB's test file byte for byte, and the ids and labels of its development file.
 
-    There the texts of two documents differ by a character: BLURB's corpus was another release.
+    In the latter the texts of two documents differ by a character, because BLURB used another release.
     """
     files = real_data / ZIP, real_data / f"re/ddi/splits/{split}_files.tsv"
-    found = ddi.read_ddi(*files)
-    assert count(found) == dict(zip(tabular.DDI_LABELS, labels, strict=True))
+    pairs = ddi.read_ddi(*files)
+    assert count(pairs) == dict(zip(tabular.DDI_LABELS, labels, strict=True))
     assert len(ddi.read_ddi_sentences(*files)) == natural
     if split == "train":
-        assert {one.id: one.label for one in found}["DDI-DrugBank.d236.s29.p0"] == "DDI-false"
+        assert {row.id: row.label for row in pairs}["DDI-DrugBank.d236.s29.p0"] == "DDI-false"
         return
     table = tabular.read_ddi_table(real_data / f"re/ddi/blurb/{split}.tsv")
-    same_labels = [(one.id, one.document, one.label) for one in found] == [(o.id, o.document, o.label) for o in table]
-    same_texts = sum(one.text == other.dummify().text for one, other in zip(table, found, strict=True))
+    same_labels = [(row.id, row.document, row.label) for row in pairs] == [(o.id, o.document, o.label) for o in table]
+    same_texts = sum(row.text == pair.dummify().text for row, pair in zip(table, pairs, strict=True))
     assert same_labels and same_texts == {"dev": 2475, "test": 5716}[split]
-    overlaps = [sum(one.first.end > one.second.start for one in rows) for rows in (table, found)]
+    overlaps = [sum(row.first.end > row.second.start for row in rows) for rows in (table, pairs)]
     assert overlaps[0] == overlaps[1] == {"dev": 3, "test": 7}[split]
 
 
 def test_real_gad(real_data):
-    paths = [real_data / f"re/gad/{form}/{split}.tsv" for form in ("blurb", "bioelectra") for split in SPLITS]
-    assert [len(tabular.read_gad(path)) for path in paths] == [4261, 535, 534, 4796, 534, 534]
+    files = [real_data / f"re/gad/{form}/{split}.tsv" for form in ("blurb", "bioelectra") for split in SPLITS]
+    assert [len(tabular.read_gad(file)) for file in files] == [4261, 535, 534, 4796, 534, 534]
 
 
 def test_real_folds_of_gad_and_euadr(real_data):
@@ -340,7 +340,7 @@ def test_real_folds_of_gad_and_euadr(real_data):
     tests = [tabular.read_gad(real_data / FOLDS, f"GAD/{fold}/test.tsv") for fold in range(1, 11)]
     trains = [tabular.read_gad(real_data / FOLDS, f"GAD/{fold}/train.tsv") for fold in (1, 10)]
     assert [len(rows) for rows in tests] == [534, *8 * [533], 532] and [len(rows) for rows in trains] == [4796, 4798]
-    assert len({(one.text, one.label) for rows in tests for one in rows}) == 5122
+    assert len({(row.text, row.label) for rows in tests for row in rows}) == 5122
     for split, counts in {"train": [318, 318, 319, *7 * [320]], "test": [37, 37, 36, *7 * [35]]}.items():
         euadr = [tabular.read_gad(real_data / f"re/euadr/{fold}/{split}.tsv") for fold in range(1, 11)]
         assert list(map(len, euadr)) == counts

@@ -1,4 +1,4 @@
-"""The report's choice of pages, and what its front page leads to."""
+"""Tests of the report: which pages it has, their order, and the links of its front page."""
 
 import fcntl
 import re
@@ -24,7 +24,7 @@ def test_a_copy_that_another_process_still_writes_is_no_page(tmp_path, monkeypat
 
 
 def write_front(folder, **states: str) -> str:
-    """The text of the front page as Sphinx reads it, of copies in these states."""
+    """Return the text of the front page as Sphinx reads it. `states`: page -> state of its copy."""
     pages = {folder / f"{name[1:].replace('__', '--')}.ipynb": state for name, state in states.items()}
     for path in pages:
         text = f"# Title of {path.stem}\n\nOf [tables](40_biobert.ipynb), [leaks](14_leaks.ipynb)."
@@ -42,8 +42,8 @@ def test_the_site_opens_on_what_was_found_then_on_what_failed_and_has_the_menu(t
     assert ":caption: BioBERT\n\n40 · Does pretraining on PubMed help" in front
     assert "? (Tables 4, 5, 6) <40_biobert>\n" in front
     assert ":hidden:" in front
-    listed = (tmp_path / "source" / "40_biobert.md").read_text()
-    assert "40_biobert--a.html" in listed and "40_biobert--b--failed.html" in listed
+    page = (tmp_path / "source" / "40_biobert.md").read_text()
+    assert "40_biobert--a.html" in page and "40_biobert--b--failed.html" in page
 
 
 def test_where_nothing_was_found_yet_the_site_opens_on_the_menu(tmp_path):
@@ -65,9 +65,9 @@ def test_a_page_that_cannot_be_read_is_named_and_the_others_are_a_report(tmp_pat
     index, _ = report.build_report("smoke")
     assert sorted(page.stem for page in index.parent.glob("[0-9]*.html")) == ["94_lessons"]
     assert "Lessons" in index.read_text() and "Failed" not in index.read_text()
-    said = [line for line in capsys.readouterr().out.splitlines() if "damaged" in line]
+    messages = [message for message in capsys.readouterr().out.splitlines() if "damaged" in message]
     names = ["12_datasets", "13_dataset_counts", "14_leaks", "23_pretrain--pubmedbert"]
-    assert [re.search(r"([\w-]+)\.ipynb: damaged", line)[1] for line in said] == names
+    assert [re.search(r"([\w-]+)\.ipynb: damaged", message)[1] for message in messages] == names
 
 
 def show_figure(words: str) -> list:
@@ -79,7 +79,7 @@ def show_words(words: str) -> list:
 
 
 def make_page(answer: list | None = None) -> list:
-    """The cells of a page whose figure stands in the middle and whose answer is the last."""
+    """Return the cells of a page with a figure in the middle and an answer near the end."""
     table = [new_output("display_data", {"text/html": "<table></table>"})]
     return [
         new_markdown_cell("# Does it help? (BioBERT, Table 4)\n\nOf a table.", id="title"),
@@ -94,28 +94,28 @@ def make_page(answer: list | None = None) -> list:
 
 
 def prepare(folder, monkeypatch, cells: list, tagged_copy: bool = False) -> list:
-    """A page as Sphinx reads it, of a copy from before its notebook had the tags, or of one with them."""
+    """Return the cells of a page as Sphinx reads it; a copy older than its notebook's tags takes them from there."""
     monkeypatch.setattr(paths, "NOTEBOOKS", folder)
-    now = new_notebook(cells=[*make_page(), new_code_cell("new()", id="new")])
+    notebook = new_notebook(cells=[*make_page(), new_code_cell("new()", id="new")])
     tags = {"draw": ["figure"], "say": ["answer", "hide-input"]}
-    for cell in [*now.cells, *(cells if tagged_copy else [])]:
+    for cell in [*notebook.cells, *(cells if tagged_copy else [])]:
         if cell.id in tags:
             cell.metadata.tags = tags[cell.id]
     if not tagged_copy:
-        nbformat.write(now, folder / "40_biobert.ipynb")
+        nbformat.write(notebook, folder / "40_biobert.ipynb")
     copy, path = new_notebook(cells=cells), folder / "40_biobert.ipynb"
     report.prepare(path, "done", copy, {"40_biobert": {"40_biobert": "40_biobert"}})
     return copy.cells
 
 
 def list_shown(cells: list) -> list[str]:
-    """Texts and outputs in the order in which a reader meets them."""
-    shown = []
+    """List the texts and outputs of a page in reading order."""
+    contents = []
     for cell in cells:
         outputs = [] if cell.cell_type == "markdown" else cell.outputs
-        shown += [cell.source] if cell.cell_type == "markdown" else []
-        shown += [next(iter(output.get("data", {"error": ""}).values())) for output in outputs]
-    return shown
+        contents += [cell.source] if cell.cell_type == "markdown" else []
+        contents += [next(iter(output.get("data", {"error": ""}).values())) for output in outputs]
+    return contents
 
 
 @pytest.mark.parametrize("tagged_copy", [False, True])
@@ -130,21 +130,21 @@ def test_a_page_begins_with_its_answer_and_figure_and_has_them_once(tmp_path, mo
 
 def test_a_figure_whose_points_have_texts_is_part_of_the_page_and_described(tmp_path, monkeypatch):
     (figure,) = prepare(tmp_path, monkeypatch, make_page())[4].outputs
-    said = "Figure. Ours. By set, paper hollow. Does it help? (BioBERT, Table 4)"
-    inner = f'<svg role="img" aria-label="{said}" width="9"><use><title>a point</title></use></svg>'
+    label = "Figure. Ours. By set, paper hollow. Does it help? (BioBERT, Table 4)"
+    inner = f'<svg role="img" aria-label="{label}" width="9"><use><title>a point</title></use></svg>'
     assert figure.data["text/html"] == f'<div class="figure">{inner}</div>'
 
 
 @pytest.mark.parametrize("answer", [[], [new_output("error", ename="StudyError", evalue="", traceback=[])]])
 def test_a_page_that_failed_before_its_answer_stays_in_order(tmp_path, monkeypatch, answer):
-    shown = list_shown(make_page(answer))
-    assert list_shown(prepare(tmp_path, monkeypatch, make_page(answer))) == shown
+    expected = list_shown(make_page(answer))
+    assert list_shown(prepare(tmp_path, monkeypatch, make_page(answer))) == expected
 
 
 def test_a_copy_without_the_cell_of_the_answer_stays_in_order(tmp_path, monkeypatch):
     cells = [cell for cell in make_page() if cell.id != "say"]
-    shown = list_shown(cells)
-    assert list_shown(prepare(tmp_path, monkeypatch, cells)) == shown
+    expected = list_shown(cells)
+    assert list_shown(prepare(tmp_path, monkeypatch, cells)) == expected
 
 
 def test_a_heading_below_which_nothing_is_left_goes(tmp_path, monkeypatch):

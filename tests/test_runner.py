@@ -128,13 +128,13 @@ def test_an_unknown_notebook_names_the_nearest():
 
 def test_every_notebook_takes_the_parameters_that_the_graph_gives():
     rules = (paths.ROOT / "Snakefile").read_text(encoding="utf-8").split("\nrule ")
-    told = {rule.partition(":")[0]: rule.partition("shell:")[2] for rule in rules}
-    given = {stage: re.findall(r"[ \"](\w+)=\{", shell) for stage, shell in told.items()}
-    wanted = plan.Plan("smoke")
-    for stage, keys in wanted.jobs.items():
-        for notebook, one in {wanted.notebook(stage, *one): one for one in keys}.items():
-            named = ["scale", *given[stage], *(["table"] if stage == "table" and wanted.table_key(*one) else [])]
-            values = {name: ["some-key"] if name == "datasets" else "some-key" for name in named}
+    commands = {rule.partition(":")[0]: rule.partition("shell:")[2] for rule in rules}
+    given = {stage: re.findall(r"[ \"](\w+)=\{", shell) for stage, shell in commands.items()}
+    planned = plan.Plan("smoke")
+    for stage, keys in planned.jobs.items():
+        for notebook, job in {planned.notebook(stage, *job): job for job in keys}.items():
+            names = ["scale", *given[stage], *(["table"] if stage == "table" and planned.table_key(*job) else [])]
+            values = {name: ["some-key"] if name == "datasets" else "some-key" for name in names}
             if notebook:
                 runner.check_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb", values)
     assert given["finetune"] == ["model", "protocol", "datasets"]

@@ -1,4 +1,4 @@
-"""Two models on the same instances: counts and McNemar's test by hand, and what is shown of text."""
+"""Two models on the same instances: counts and McNemar's test by hand, and which text is shown."""
 
 import dataclasses
 import json
@@ -43,9 +43,9 @@ def write_run(model: str, dataset: str, gold: list, predicted: list, seeds=(1,),
 @pytest.mark.parametrize(("one", "other", "p"), [(0, 0, 1), (5, 0, 2 / 2**5), (1, 9, 2 * 11 / 2**10), (4, 4, 1)])
 def test_four_counts_and_mcnemar_by_hand(one, other, p):
     right = [(True, False)] * one + [(False, True)] * other + [(True, True)] * 3 + [(False, False)] * 2
-    found = CELLS.count_right(right)
-    assert found == {"instances": one + other + 5, "both": 3, "only general": one, "only biomedical": other,
-                     "neither": 2, "p": pytest.approx(p)}  # fmt: skip
+    counts = CELLS.count_right(right)
+    assert counts == {"instances": one + other + 5, "both": 3, "only general": one, "only biomedical": other,
+                      "neither": 2, "p": pytest.approx(p)}  # fmt: skip
 
 
 def test_an_instance_is_right_as_a_whole():
@@ -131,25 +131,25 @@ def test_no_text_of_a_restricted_set_is_repeated_although_the_paper_prints_some(
 
 
 def test_a_printed_sample_is_looked_up(monkeypatch):
-    found = {
+    by_split = {
         "train": [Sentence(["a", "high", "fever2", ",", "the", "end"], ["O", "O", "B", "O", "O", "O"])],
         "dev": [Sentence(["high", "fever"], ["O", "B"])],
         "test": [Labelled("1", ("None.", "A high fever2 - the end."), ("a",))],
     }
     monkeypatch.setattr(Dataset, "missing", {})
-    monkeypatch.setattr(Dataset, "load", lambda _, split: found[split])
-    asked = open_study("laptop"), "bc2gm", "high Fever2, the", ["fever2", "the"]
-    assert CELLS.find_sample(*asked) == {"stands in": "train, test", "of these in an entity":
-                                         "fever2; n/a: labels are of whole documents"}  # fmt: skip
-    found["train"], found["test"] = found["dev"], found["dev"]
-    assert "not found" in CELLS.find_sample(*asked)["note"]
+    monkeypatch.setattr(Dataset, "load", lambda _, split: by_split[split])
+    arguments = open_study("laptop"), "bc2gm", "high Fever2, the", ["fever2", "the"]
+    assert CELLS.find_sample(*arguments) == {"stands in": "train, test", "of these in an entity":
+                                             "fever2; n/a: labels are of whole documents"}  # fmt: skip
+    by_split["train"], by_split["test"] = by_split["dev"], by_split["dev"]
+    assert "not found" in CELLS.find_sample(*arguments)["note"]
 
 
 def test_the_printed_samples_in_the_real_sets(real_data):
-    study, found = open_study("laptop"), {}
+    study, samples = open_study("laptop"), {}
     for printed in CELLS.PRINTED:
         words = printed["better found by BioALBERT"]
-        found |= {key: CELLS.find_sample(study, key, printed["sample"], words) for key in printed["datasets"]}
-    assert found["jnlpba"]["stands in"] == found["jnlpba-biobert"]["stands in"] == "test"
-    assert found["jnlpba-biobert"]["of these in an entity"] == "receptors"  # cells are no entities there
-    assert found["hoc-blue"]["stands in"] == "train"
+        samples |= {key: CELLS.find_sample(study, key, printed["sample"], words) for key in printed["datasets"]}
+    assert samples["jnlpba"]["stands in"] == samples["jnlpba-biobert"]["stands in"] == "test"
+    assert samples["jnlpba-biobert"]["of these in an entity"] == "receptors"  # cells are not entities there
+    assert samples["hoc-blue"]["stands in"] == "train"

@@ -1,4 +1,4 @@
-"""Fine-tuned models that are saved: opened again they predict the same, by transformers where it has such a class."""
+"""Tests of saved fine-tuned models: reloaded, they predict the same, in transformers too where it has the class."""
 
 import shutil
 
@@ -21,7 +21,7 @@ from lib.training.optimization import Machine
 
 SETTINGS = {"epochs": [1], "batch_size": [4], "learning_rate": [2.0e-3], "warmup": 0.1, "weight_decay": 0.0,
             "dropout": 0.1, "max_length": 48, "steps": 3, "train_instances": 12}  # fmt: skip
-KINDS = [  # an encoder, a dataset, choices of a protocol, and the class of transformers that predicts the same, if any
+KINDS = [  # encoder, dataset, choices of the protocol, and the class of transformers that predicts the same, if any
     ("bert", "ncbi-disease", {}, "BertForTokenClassification"),
     ("electra", "ncbi-disease", {"scheme": "BIOUL"}, "ElectraForTokenClassification"),
     ("distilbert", "ncbi-disease", {}, "DistilBertForTokenClassification"),
@@ -33,9 +33,9 @@ KINDS = [  # an encoder, a dataset, choices of a protocol, and the class of tran
     ("bert", "bioasq-7b-factoid", {}, "BertForQuestionAnswering"),
     ("bert", "ncbi-disease", {"head": "CRF"}, ""),
     ("bert", "ncbi-disease", {"head": "biLSTM"}, ""),
-    ("bert", "ebm-pico", {}, ""),  # a layer of labels for each element
+    ("bert", "ebm-pico", {}, ""),  # an output layer for each element
     ("bert", "ddi", {"mentions": "markers", "encoding": "starts"}, ""),
-    ("electra", "mednli", {}, ""),  # whose class has a layer that ours lacks
+    ("electra", "mednli", {}, ""),  # its class in transformers has a layer that ours lacks
 ]
 
 
@@ -48,7 +48,7 @@ def encoders(tmp_path_factory):
 
 
 def work_on(folder, encoder, key: str, **changes) -> finetuning.Finetuning:
-    """A fine-tuning of a few steps on made-up data."""
+    """Return a fine-tuning of a few steps on made-up data."""
     return finetuning.Finetuning(
         loading.load_encoder(encoder), registry.lookup(key).at(paths.MADE_UP), FinetuningSettings(**SETTINGS | changes),
         run_file=lambda run: folder / f"{run}.parquet", search_file=folder / "search", machine=Machine(),
@@ -60,15 +60,15 @@ def test_what_is_saved_predicts_the_same_when_it_is_opened(encoders, tmp_path, k
     folder = tmp_path / kind / key / "-".join(choice)
     work = work_on(folder, encoders / kind, key, folds=1, **choice)
     (run,) = work.run([1], folder / "saved")["runs"]
-    found = saved.load_saved(folder / "saved")
-    assert found.record["class"] == library and found.record["fingerprint"] == run["fingerprint"]
-    tested, predicted = work.read_predictions(run)
-    again = found.predict(tested)
+    model = saved.load_saved(folder / "saved")
+    assert model.record["class"] == library and model.record["fingerprint"] == run["fingerprint"]
+    instances, predicted = work.read_predictions(run)
+    reloaded = model.predict(instances)
     if key == "biosses":
         predicted = pytest.approx(predicted, abs=1e-5)
-    if key == "bioasq-7b-factoid":  # whose answers have a probability
-        again, predicted = ([[one[:3] for one in ranked] for ranked in side] for side in (again, predicted))
-    assert again == predicted
+    if key == "bioasq-7b-factoid":  # its answers also have a probability
+        reloaded, predicted = ([[answer[:3] for answer in ranked] for ranked in side] for side in (reloaded, predicted))
+    assert reloaded == predicted
     card = (folder / "saved" / "README.md").read_text()
     if library:
         assert f"It is a `{library}` of transformers" in card
@@ -86,37 +86,37 @@ def test_the_pipelines_of_transformers_say_what_the_study_says(encoders, tmp_pat
     batch = opened.task.collate(opened.task.encode([sentence]))
     with torch.inference_mode():
         ours = opened.model.scores(batch)[0, :, 0].softmax(-1)
-    said = pipeline("token-classification", str(tmp_path / "tagger"), ignore_labels=[])(" ".join(sentence.words))
-    firsts = [said[position - 1] for position in batch["positions"][0].tolist()]  # [CLS] is not in it
-    assert [one["entity"] for one in firsts] == [opened.task.labels[number] for number in ours.argmax(-1)]
-    assert [one["score"] for one in firsts] == pytest.approx(ours.amax(-1).tolist(), abs=1e-5)
+    outputs = pipeline("token-classification", str(tmp_path / "tagger"), ignore_labels=[])(" ".join(sentence.words))
+    first_tokens = [outputs[position - 1] for position in batch["positions"][0].tolist()]  # it leaves out [CLS]
+    assert [item["entity"] for item in first_tokens] == [opened.task.labels[number] for number in ours.argmax(-1)]
+    assert [item["score"] for item in first_tokens] == pytest.approx(ours.amax(-1).tolist(), abs=1e-5)
 
     pairs = work_on(tmp_path / "pairs", encoders / "bert", "mednli")
     (run,) = pairs.run([1], tmp_path / "pairs" / "saved")["runs"]
-    tested, predicted = pairs.read_predictions(run)
-    texts = [{"text": one.first, "text_pair": one.second} for one in tested[:8]]
-    said = pipeline("text-classification", str(tmp_path / "pairs" / "saved"))(texts)
-    assert [one["label"] for one in said] == predicted[:8]
+    instances, predicted = pairs.read_predictions(run)
+    texts = [{"text": item.first, "text_pair": item.second} for item in instances[:8]]
+    outputs = pipeline("text-classification", str(tmp_path / "pairs" / "saved"))(texts)
+    assert [item["label"] for item in outputs] == predicted[:8]
 
 
 def test_the_best_on_the_development_set_is_saved_and_a_run_is_not_made_twice(encoders, tmp_path, monkeypatch):
-    trained = []
-    real = finetuning.Finetuning.fit
-    monkeypatch.setattr(finetuning.Finetuning, "fit", lambda *a: trained.append(a[3]) or real(*a))
+    seeds = []
+    fit = finetuning.Finetuning.fit
+    monkeypatch.setattr(finetuning.Finetuning, "fit", lambda *a: seeds.append(a[3]) or fit(*a))
     scores = {1: 10.0, 2: 30.0, 3: 20.0}
-    monkeypatch.setattr(finetuning.Finetuning, "score_on_dev", lambda *_: scores[trained[-1]])
-    made = work_on(tmp_path, encoders / "bert", "ncbi-disease").run([1, 2])
+    monkeypatch.setattr(finetuning.Finetuning, "score_on_dev", lambda *_: scores[seeds[-1]])
+    earlier = work_on(tmp_path, encoders / "bert", "ncbi-disease").run([1, 2])
     result = work_on(tmp_path, encoders / "bert", "ncbi-disease").run([1, 2, 3], tmp_path / "saved")
-    assert trained == [1, 2, 1, 2, 3]  # those that were made without it too
-    assert [run["scores"] for run in result["runs"][:2]] == [run["scores"] for run in made["runs"]]
+    assert seeds == [1, 2, 1, 2, 3]  # earlier runs too, because they had not saved a model
+    assert [run["scores"] for run in result["runs"][:2]] == [run["scores"] for run in earlier["runs"]]
     record = artefacts.read_record(tmp_path / "saved")
     assert record["fingerprint"] == result["runs"][1]["fingerprint"] and record["complete"]
     card = (tmp_path / "saved" / "README.md").read_text()
     assert "seed 2, the best of 3 on the development set (f1 30.00)" in card
     assert work_on(tmp_path, encoders / "bert", "ncbi-disease").run([1, 2, 3], tmp_path / "saved") == result
-    assert len(trained) == 5
+    assert len(seeds) == 5
     (alone,) = work_on(tmp_path, encoders / "bert", "ncbi-disease").run([3], tmp_path / "saved")["runs"]
-    assert artefacts.read_record(tmp_path / "saved")["fingerprint"] == alone["fingerprint"]  # best of those asked for
+    assert artefacts.read_record(tmp_path / "saved")["fingerprint"] == alone["fingerprint"]  # best of the given seeds
     with pytest.raises(StudyError, match="something else lies there"):
         work_on(tmp_path, encoders / "electra", "ncbi-disease").run([1], tmp_path / "saved")
 
@@ -140,15 +140,15 @@ def test_the_card_has_what_the_hub_reads(encoders, tmp_path):
     work = work_on(tmp_path, encoders / "bert", "ncbi-disease")
     result = work.run([1, 2], tmp_path / "saved", {"protocol": "gu"})
     card = ModelCard.load(tmp_path / "saved" / "README.md")
-    found = {one.metric_type: one for one in card.data.eval_results}
-    chosen = artefacts.read_record(tmp_path / "saved")["fingerprint"]
-    best = next(run for run in result["runs"] if run["fingerprint"] == chosen)
-    assert {name: one.metric_value for name, one in found.items()} == {
+    metrics = {metric.metric_type: metric for metric in card.data.eval_results}
+    fingerprint = artefacts.read_record(tmp_path / "saved")["fingerprint"]
+    best = next(run for run in result["runs"] if run["fingerprint"] == fingerprint)
+    assert {name: metric.metric_value for name, metric in metrics.items()} == {
         name: round(value, 2) for name, value in best["scores"].items()
     }
-    assert found["f1"].metric_args["seeds"] == 2 and found["f1"].metric_args["standard deviation"] is not None
-    assert found["f1"].dataset_type == "ncbi-disease" and found["f1"].dataset_args["protocol"] == "gu"
-    assert found["f1"].dataset_revision == best["inputs"]["test 1"]
+    assert metrics["f1"].metric_args["seeds"] == 2 and metrics["f1"].metric_args["standard deviation"] is not None
+    assert metrics["f1"].dataset_type == "ncbi-disease" and metrics["f1"].dataset_args["protocol"] == "gu"
+    assert metrics["f1"].dataset_revision == best["inputs"]["test 1"]
     assert str(tmp_path) not in card.content and card.data.pipeline_tag == "token-classification"
 
 

@@ -1,4 +1,4 @@
-"""Models beside each other, printed scores and baselines on many datasets, and means over datasets."""
+"""Comparisons of models, printed scores and baselines on many datasets, and means over datasets."""
 
 from types import SimpleNamespace
 
@@ -49,29 +49,29 @@ def test_beside_scores_stand_the_best_of_what_is_printed_and_of_what_needs_no_en
     results.write_csv(
         paths.table("laptop", "baselines"), pd.DataFrame(rows, columns=["dataset", "kind", "score"]).assign(metric="f1")
     )
-    lines = tabulate("ddi", "gad", "bioasq-reranker", scale="laptop")
-    found = scores.references(open_study("laptop"), lines).set_index("dataset")
-    assert found.loc["ddi", ["chance", "without_pretraining", "published", "whose", "table"]].tolist() == [
+    runs = tabulate("ddi", "gad", "bioasq-reranker", scale="laptop")
+    table = scores.references(open_study("laptop"), runs).set_index("dataset")
+    assert table.loc["ddi", ["chance", "without_pretraining", "published", "whose", "table"]].tolist() == [
         10.75, 57.68, 82.36, "PubMedBERT uncased", "gu-6",
     ]  # fmt: skip
-    assert pd.isna(found.loc["gad", "without_pretraining"]) and pd.isna(found.loc["bioasq-reranker", "published"])
-    assert scores.references(open_study("paper"), lines)["chance"].notna().any()  # of real data, whatever the scale
-    assert scores.references(open_study("smoke"), lines)["chance"].isna().all()
-    assert scores.references(open_study("smoke"), lines[:0]).empty  # a scale that plans none
+    assert pd.isna(table.loc["gad", "without_pretraining"]) and pd.isna(table.loc["bioasq-reranker", "published"])
+    assert scores.references(open_study("paper"), runs)["chance"].notna().any()  # those on real data, at any scale
+    assert scores.references(open_study("smoke"), runs)["chance"].isna().all()
+    assert scores.references(open_study("smoke"), runs[:0]).empty  # a scale without planned runs
 
 
 def test_the_blurb_score_is_the_mean_over_task_types_and_needs_all_its_sets(outputs):
     values = {"bc5cdr-chem": 90.0, "bc2gm": 80.0, "biosses": 95.0}
     for key, value in values.items():
         write_result(key, [value])
-    (some,) = scores.totals(open_study(), tabulate(*BLURB)).to_dict("records")
-    assert (some["mean"], some["sets"], some["of"]) == ("BLURB score (gu-6)", 3, 13) and pd.isna(some["ours"])
-    missing = some["missing"].split(", ")
+    (part,) = scores.totals(open_study(), tabulate(*BLURB)).to_dict("records")
+    assert (part["mean"], part["sets"], part["of"]) == ("BLURB score (gu-6)", 3, 13) and pd.isna(part["ours"])
+    missing = part["missing"].split(", ")
     assert sorted([*missing, *values]) == sorted(BLURB)
     for key in missing:
         write_result(key, [70.0])
     (whole,) = scores.totals(open_study(), tabulate(*BLURB)).to_dict("records")
-    # 5 sets of entities, 1 of PICO, 3 of relations, similarity, documents, 2 of answers
+    # datasets: 5 of entities, 1 of PICO, 3 of relations, 1 of similarity, 1 of documents, 2 of answers
     expected = [(90 + 70 + 70 + 80 + 70) / 5, 70, 70, 95, 70, 70]
     assert whole["ours"] == pytest.approx(sum(expected) / 6) and whole["missing"] == ""
 
@@ -83,10 +83,10 @@ def test_pretrainings_of_a_model_are_set_beside_each_other_with_their_losses(out
         result = {"model": model, "dataset": "bc2gm", "protocol": "gu", "main score": "f1", "runs": [run]}
         artefacts.write_json(paths.results("gpu-minutes", model, "bc2gm", "gu"), result)
     losses = {"pubmedbert": 3.5, "pubmedbert.2": 3.25, "bert-general-half": 6.0}
-    lines = [{"model": model, "held-out loss": loss} for model, loss in losses.items()]
-    results.write_csv(paths.table("gpu-minutes", "pretrained"), lines)
-    found = scores.compare_pretrainings(open_study("gpu-minutes"))
-    assert found.to_dict("records") == [
+    rows = [{"model": model, "held-out loss": loss} for model, loss in losses.items()]
+    results.write_csv(paths.table("gpu-minutes", "pretrained"), rows)
+    table = scores.compare_pretrainings(open_study("gpu-minutes"))
+    assert table.to_dict("records") == [
         {"model": "bert-general-half", "BC2GM, gu": "", "held-out loss": "6.00"},
         {"model": "pubmedbert", "BC2GM, gu": "71.00 ± 1.41 (2)", "held-out loss": "3.50, 3.25"},
     ]
@@ -107,33 +107,33 @@ def test_scores_are_held_against_the_bar_of_their_scale(outputs, score, verdict)
     ]}  # fmt: skip
     artefacts.write_json(paths.results("two-hours", "small-encoder", "ncbi-disease", "small-encoder"), result)
     study = open_study("two-hours")
-    said = scores.say_target(study, scores.tabulate_runs(study, study.budget.panel_runs()))
+    sentences = scores.say_target(study, scores.tabulate_runs(study, study.budget.panel_runs()))
     expected = f"Bio-ELECTRA prints 78.32 (its Table 4); small-encoder {score:.2f} ± 1.00 over 3 seeds, {verdict}."
-    assert said[0] == f"NCBI-disease, F1: {expected}"
-    assert len(said) == 5 and all("; small-encoder n/a, " in line for line in said[1:])  # which have not been run
+    assert sentences[0] == f"NCBI-disease, F1: {expected}"
+    assert len(sentences) == 5 and all("; small-encoder n/a, " in sentence for sentence in sentences[1:])  # not yet run
     assert scores.say_target(open_study("smoke"), tabulate("ddi")) == []
 
 
 def test_the_page_of_an_encoder_marks_what_lies_in_its_interval():
     page = definitions("02_evaluate")
     assert [page.stand(value, 60, 62) for value in (59.9, 60, 62, 62.1, None)] == ["below", "tie", "tie", "above", ""]
-    line = {"dataset": "ddi", "score": "f1", "ours": 61.0, "low": 60.0, "high": 62.0, "published": 82.36,
-            "whose": "PubMedBERT", "table": "gu-6", "without_pretraining": 60.5, "unlabelled_text": None,
-            "chance": None, "same_instances": 59.5}  # fmt: skip
-    paper, ours, baseline, same = page.rows_of(line, "a/folder")
+    row = {"dataset": "ddi", "score": "f1", "ours": 61.0, "low": 60.0, "high": 62.0, "published": 82.36,
+           "whose": "PubMedBERT", "table": "gu-6", "without_pretraining": 60.5, "unlabelled_text": None,
+           "chance": None, "same_instances": 59.5}  # fmt: skip
+    paper, ours, baseline, same = page.rows_of(row, "a/folder")
     assert same["whose"].endswith("same training instances") and (same["value"], same["beside it"]) == (59.5, "below")
     assert paper["dataset"] == "ddi" and paper["whose"] == "paper: PubMedBERT (gu-6)" and paper["beside it"] == "above"
     assert (ours["whose"], ours["95% interval"]) == ("a/folder", "60.00 to 62.00") and baseline["beside it"] == "tie"
     missing = dict.fromkeys(("low", "published", "without_pretraining", "same_instances"))
-    (alone,) = page.rows_of(line | missing, "a/folder")
+    (alone,) = page.rows_of(row | missing, "a/folder")
     assert alone["dataset"] == "ddi" and alone["95% interval"] == ""
 
 
 def test_seeds_that_score_alike_are_drawn_without_an_interval():
-    third = 100 / 3  # rounded, it lies below the interval of no width
-    line = pd.DataFrame([{"dataset": "ddi", "ours": 33.33, "low": third, "high": third, "published": 80.0,
-                          "without_pretraining": 50.0, "unlabelled_text": None, "chance": 20.0}])  # fmt: skip
-    assert figures.scores(line, line).axes
+    third = 100 / 3  # the rounded score lies below the interval, which has no width
+    row = pd.DataFrame([{"dataset": "ddi", "ours": 33.33, "low": third, "high": third, "published": 80.0,
+                         "without_pretraining": 50.0, "unlabelled_text": None, "chance": 20.0}])  # fmt: skip
+    assert figures.scores(row, row).axes
 
 
 def test_models_stand_beside_the_baselines_of_the_same_sets_by_seen_and_unseen_names(outputs):
@@ -146,29 +146,29 @@ def test_models_stand_beside_the_baselines_of_the_same_sets_by_seen_and_unseen_n
     rows = [(key, method, 60.0, 90.0, f1) for key in ("bc2gm", "s800") for method, f1 in unseen.items()]
     baselines = pd.DataFrame(rows, columns=["dataset", "method", "f1", "f1_seen", "f1_unseen"])
     results.write_csv(paths.table("laptop", "seen"), baselines)
-    asked = pd.DataFrame({"protocol": ["gu"], "dataset": ["bc2gm"], "model": ["bert-random"]})
+    chosen = pd.DataFrame({"protocol": ["gu"], "dataset": ["bc2gm"], "model": ["bert-random"]})
     list_seen = definitions("33_all_benchmarks").list_seen
-    found = list_seen(open_study("laptop"), asked)
-    assert found["method"].tolist() == ["dictionary", "bert-random", "CRF"]  # the best on unseen names last
-    assert found.iloc[1].tolist() == ["bc2gm", "gu", "bert-random", 9, 71.5, 81.5, 51.5]
-    assert list_seen(open_study("laptop"), asked.assign(dataset="s800")).empty
+    table = list_seen(open_study("laptop"), chosen)
+    assert table["method"].tolist() == ["dictionary", "bert-random", "CRF"]  # the best on unseen names last
+    assert table.iloc[1].tolist() == ["bc2gm", "gu", "bert-random", 9, 71.5, 81.5, 51.5]
+    assert list_seen(open_study("laptop"), chosen.assign(dataset="s800")).empty
 
 
 def test_models_share_a_rank_unless_seeds_and_test_documents_tell_them_apart():
-    """b is below a by more than seeds move both, c as far as documents do not, d scatters, and e ran once."""
+    """b is below a by more than seeds scatter; c too, unless documents scatter; d's seeds scatter; e ran once."""
     values = {"a": (90.0, 90.1, 90.2), "b": (80.0, 80.1, 80.2), "c": (79.9, 80.0, 80.1), "d": (60.0, 70.0, 95.0),
               "e": (70.0,)}  # fmt: skip
     flat, wide = (1.0, 1.0, 1.0), (-30.0, 0.0, 40.0)
 
     def rank(**jackknives) -> list:
-        lines = pd.DataFrame(
+        rows = pd.DataFrame(
             {"model": model, "dataset": "ddi", "protocol": "gu", "score": "f1", "pretraining": 1, "fold": 1,
              "seed": seed, "value": value, "jackknife": jackknives.get(model, flat)}
-            for model, of in values.items() for seed, value in enumerate(of)
+            for model, by_seed in values.items() for seed, value in enumerate(by_seed)
         )  # fmt: skip
-        study = SimpleNamespace(results=lambda own: lines, budget=SimpleNamespace(made_up=False))
-        return scores.rank_lines(study, lines[["protocol", "dataset", "model", "score"]].drop_duplicates())
+        study = SimpleNamespace(results=lambda own: rows, budget=SimpleNamespace(made_up=False))
+        return scores.rank_lines(study, rows[["protocol", "dataset", "model", "score"]].drop_duplicates())
 
     assert rank() == [1, 2, 2, 1, None]
     assert rank(c=wide) == [1, 2, 1, 1, None]  # on other documents c might be no worse than a
-    assert rank(c=wide, a=()) == [1, 2, 2, 1, None]  # which by seeds alone it is
+    assert rank(c=wide, a=()) == [1, 2, 2, 1, None]  # by seeds alone, it is worse

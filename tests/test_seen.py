@@ -1,4 +1,4 @@
-"""Entities whose name was seen in training, by hand."""
+"""Scores on entities whose name was seen in training and on the others, checked by hand."""
 
 import pytest
 
@@ -18,9 +18,9 @@ def test_names_are_counted_as_they_are_written():
 
 
 def test_scores_are_split_by_the_name_of_an_entity():
-    """Right: one gout of two, and lupus; wrong: a gout and an or, of which only the first has a known name."""
+    """Right: one gout of two, and lupus. Wrong: `gout` and `Gout` missed, `or` predicted. Only `gout` is known."""
     tags = [["O", "B", "B", "O", "B"], ["O", "O"]]
-    found = seen.score_seen(TEST, tags, seen.find_names(TRAIN))
-    # of known names 1 right, 1 predicted, 2 gold; of others 1 right, 2 predicted, 2 gold
-    assert (found["f1_seen"], found["f1_unseen"]) == pytest.approx((200 / 3, 50))
-    assert found["f1"] == pytest.approx(metrics.entity_scores([one.tags for one in TEST], tags)["f1"])
+    scores = seen.score_seen(TEST, tags, seen.find_names(TRAIN))
+    # known names: 1 right, 1 predicted, 2 gold; others: 1 right, 2 predicted, 2 gold
+    assert (scores["f1_seen"], scores["f1_unseen"]) == pytest.approx((200 / 3, 50))
+    assert scores["f1"] == pytest.approx(metrics.entity_scores([sentence.tags for sentence in TEST], tags)["f1"])

@@ -1,6 +1,6 @@
-"""ShARe/CLEF 2013 in the forms of its release, on notes written here: the real ones need an agreement.
+"""Tests of ShARe/CLEF 2013 in the forms of its release, on made-up notes, as the real ones need an agreement.
 
-That every form is read as it is written, and what is said of bad files: test_formats.py.
+test_formats.py tests reading each form and the errors for bad files.
 """
 
 from collections import Counter
@@ -37,25 +37,25 @@ def test_mentions_keep_their_parts_and_concepts(tmp_path):
 
 @each(("text", "length"), [("[****]", 6), ("[**a**]", 7), ("[**2001-1-1**]", 14), ("||||", 4), ("___", 3)])
 def test_blanks_keep_the_offsets(text, length):
-    found = shareclef.blank(f"a {text} b")
-    assert len(found) == length + 4
-    assert found.split() in (["a", "b"], ["a", "PATTERN", "b"], ["a", "ATTERN", "b"])
+    blanked = shareclef.blank(f"a {text} b")
+    assert len(blanked) == length + 4
+    assert blanked.split() in (["a", "b"], ["a", "PATTERN", "b"], ["a", "ATTERN", "b"])
 
 
 def test_overlaps_are_counted(tmp_path):
     folder = write(tmp_path, PIPES + "note.txt||Disease_Disorder||C0000003||0||15\n")
-    found = read_share_clef(folder, left_out=(left_out := Counter()))
-    assert counting.entities(found) == 2 and left_out == {"mentions that overlap a longer one": 1}
+    sentences = read_share_clef(folder, left_out=(left_out := Counter()))
+    assert counting.entities(sentences) == 2 and left_out == {"mentions that overlap a longer one": 1}
     assert len(read_mentions(folder)) == 3
 
 
 def test_notes_can_be_named(tmp_path):
     write(tmp_path, "", name="other")
     folder = write(tmp_path)
-    assert {s.document for s in read_share_clef(folder)} == {"note", "other"}
+    assert {sentence.document for sentence in read_share_clef(folder)} == {"note", "other"}
     names = tmp_path / "dev.txt"
     names.write_text("other\n")
-    assert {s.document for s in read_share_clef(folder, names)} == {"other"}
+    assert {sentence.document for sentence in read_share_clef(folder, names)} == {"other"}
     names.write_text("note\n\n")
     assert read_mentions(folder, names) == MENTIONS
     names.write_text("note\nthird\n")
@@ -67,13 +67,13 @@ def test_notes_can_be_named(tmp_path):
 
 
 def test_a_mention_in_parts_needs_every_part(tmp_path):
-    dataset, found = registry.lookup("share-clef-2013"), read_share_clef(write(tmp_path))
-    tags = [tag for sentence in found for tag in sentence.tags]
+    dataset, sentences = registry.lookup("share-clef-2013"), read_share_clef(write(tmp_path))
+    tags = [tag for sentence in sentences for tag in sentence.tags]
     assert tags.count("B-Disorder") == 2 and "O" in tags[tags.index("B-Disorder") : tags.index("I-Disorder")]
-    half = [["O" if tag.startswith("I") else tag for tag in sentence.tags] for sentence in found]
-    assert dataset.score(found, half)["f1"] == 50  # one of two
-    assert dataset.score(found, [sentence.tags for sentence in found])["f1"] == 100
-    in_order = (("left", "B-Disorder", "a"), ("arm", "I-Disorder", "a"), ("x", "O", "b"))
-    apart = [Sentence([word], [tag], document) for word, tag, document in in_order]
-    assert dataset.score(apart, [["B-Disorder"], ["O"], ["O"]])["f1"] == 0
-    assert dataset.score(apart, [["B-Disorder"], ["I-Disorder"], ["O"]])["f1"] == 100
+    first_parts = [["O" if tag.startswith("I") else tag for tag in sentence.tags] for sentence in sentences]
+    assert dataset.score(sentences, first_parts)["f1"] == 50  # one mention of two
+    assert dataset.score(sentences, [sentence.tags for sentence in sentences])["f1"] == 100
+    rows = (("left", "B-Disorder", "a"), ("arm", "I-Disorder", "a"), ("x", "O", "b"))
+    split_mention = [Sentence([word], [tag], document) for word, tag, document in rows]
+    assert dataset.score(split_mention, [["B-Disorder"], ["O"], ["O"]])["f1"] == 0
+    assert dataset.score(split_mention, [["B-Disorder"], ["I-Disorder"], ["O"]])["f1"] == 100

@@ -1,4 +1,4 @@
-"""What notebooks show of frames: ours below the paper's, references beside, sentences of the frame just shown."""
+"""What notebooks display: our scores below the paper's, reference columns, sentences about the frame just shown."""
 
 import re
 
@@ -13,7 +13,7 @@ KNOWN = pd.DataFrame({"dataset": ["ncbi-disease"], "score": ["f1"], "chance": [2
 
 
 def rows_of(page) -> list[list[str]]:
-    """The cells of a page's table as text."""
+    """Return the cells of a page's table as text, row by row."""
     return [
         [re.sub("<.*?>", "", cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S)]
         for row in re.findall(r"<tr>(.*?)</tr>", page.data, re.S)
@@ -26,17 +26,17 @@ def fill(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_ours_stands_below_the_papers_and_beside_what_needs_no_encoder():
-    found = rows_of(show.beside(fill(CELLS), CELLS, open_study("laptop"), "F1"))
-    assert found[0] == ["row", "whose", "BERT", "BioBERT", "XLNet", "chance", "best without pretraining"]
-    assert found[1] == ["NCBI", "paper", "80.00", "82.00", "75.00", "", ""]
-    assert found[2] == ["", "ours", "79.00 ± 1.41", "85.00 ± 4.36", "n/a", "20.00", "84.50"]
+    rows = rows_of(show.beside(fill(CELLS), CELLS, open_study("laptop"), "F1"))
+    assert rows[0] == ["row", "whose", "BERT", "BioBERT", "XLNet", "chance", "best without pretraining"]
+    assert rows[1] == ["NCBI", "paper", "80.00", "82.00", "75.00", "", ""]
+    assert rows[2] == ["", "ours", "79.00 ± 1.41", "85.00 ± 4.36", "n/a", "20.00", "84.50"]
 
 
 def test_where_columns_are_datasets_what_needs_no_encoder_is_a_row():
     turned = CELLS[CELLS["dataset"] != "biosses"].rename(columns={"row": "column", "column": "row"})
-    found = rows_of(show.beside(fill(turned), turned, open_study("laptop")))
-    assert found[0] == ["row", "whose", "NCBI, F1", "mean, F1"]
-    assert found[-2:] == [["chance", "", "20.00", ""], ["best without pretraining", "", "84.50", ""]]
+    rows = rows_of(show.beside(fill(turned), turned, open_study("laptop")))
+    assert rows[0] == ["row", "whose", "NCBI, F1", "mean, F1"]
+    assert rows[-2:] == [["chance", "", "20.00", ""], ["best without pretraining", "", "84.50", ""]]
 
 
 def test_entities_stand_in_brackets_as_conlleval_finds_them():
@@ -54,12 +54,12 @@ def test_sentences_say_what_ours_and_the_paper_add_on_the_same_places():
         "c over a: not run at this scale; the paper prints none.",
     ]
     assert show.say_baselines(fill(CELLS)) == "1 of 2 scores of ours do not beat the best without pretraining."
-    said = [show.sentences(open_study(scale), "one", "two").data for scale in ("laptop", "smoke")]
-    assert said[0] == "- one\n- two" and "made up" in said[1] and "one" not in said[1]
+    texts = [show.sentences(open_study(scale), "one", "two").data for scale in ("laptop", "smoke")]
+    assert texts[0] == "- one\n- two" and "made up" in texts[1] and "one" not in texts[1]
 
 
 def test_what_a_scale_gives_its_models_is_said():
-    said = show.say_budget(open_study("laptop"))
-    assert "4 layers" in said and "4.0 million tokens" in said and "2,000 examples" in said and "each other" in said
-    assert "each other" not in show.say_budget(open_study("two-hours"))  # whose scores a printed model's stand beside
+    text = show.say_budget(open_study("laptop"))
+    assert "4 layers" in text and "4.0 million tokens" in text and "2,000 examples" in text and "each other" in text
+    assert "each other" not in show.say_budget(open_study("two-hours"))  # compared with a printed model
     assert show.say_budget(open_study("paper")).count(".") == show.say_budget(open_study("smoke")).count(".") == 1

@@ -1,4 +1,4 @@
-"""Questions and passages as sequences, and from the heads' numbers ranked answers."""
+"""Questions and passages as sequences, and answers ranked by the heads' scores."""
 
 import numpy as np
 import pytest
@@ -51,8 +51,8 @@ def test_every_gold_answer_survives_the_limit(tokenizer, before):
     assert all(len(sequence.tokens) <= 80 for sequence in sequences)
     with_answer = [sequence for sequence in sequences if sequence.target != (0, 0)]
     assert with_answer and all(read_target(question, sequence) == "iron" for sequence in with_answer)
-    seen = {position for sequence in sequences for position in sequence.positions}
-    assert len(seen) == before + 101  # no token of the passage is lost
+    positions = {position for sequence in sequences for position in sequence.positions}
+    assert len(positions) == before + 101  # no token of the passage is lost
 
 
 def test_questions_that_lose_their_end_are_counted(tokenizer):
@@ -84,9 +84,9 @@ def test_spans_are_ranked_by_the_sum_of_their_ends():
 def test_answers_of_all_passages_are_merged_and_no_text_comes_twice(tokenizer):
     question, task = ask("a iron b", "Iron e zinc"), make_task(tokenizer)
     sequences = task.encode([question])
-    found = [[(Span(0, 2, 6), 9.0), (Span(0, 7, 8), 7.0)], [(Span(1, 7, 11), 4.0), (Span(1, 0, 4), 3.5)]]
-    (ranked,) = task.decode([question], sequences, found)
-    assert questions.read_answers(question, ranked) == ["iron", "zinc", "b"]  # of each passage by itself: 0.88, 0.62
+    candidates = [[(Span(0, 2, 6), 9.0), (Span(0, 7, 8), 7.0)], [(Span(1, 7, 11), 4.0), (Span(1, 0, 4), 3.5)]]
+    (ranked,) = task.decode([question], sequences, candidates)
+    assert questions.read_answers(question, ranked) == ["iron", "zinc", "b"]  # within each passage: 0.88, 0.62
     assert registry.lookup("bioasq-7b-factoid").score([question], [ranked])["mrr"] == 100
 
 
@@ -100,11 +100,11 @@ def test_a_window_that_is_sure_of_no_answer_does_not_win(tokenizer):
     scores[0, sequences[0].second] = 1.0  # in a window that is sure of none, one span stands out
     first, last = sequences[-1].target
     scores[-1, 0], scores[-1, first, 0], scores[-1, last, 1] = -4.0, 5.0, 5.0
-    scores[-1, first - 1, 0] = 4.5  # and here two spans are both likely
-    found = task.read(scores, sequences)
-    alone = [spans.weigh_spans(dict(window))[0].probability for window in (found[0], found[-1])]
-    assert alone[0] > alone[1]  # each window by itself
-    (ranked,) = task.decode([question], sequences, found)
+    scores[-1, first - 1, 0] = 4.5  # here two spans are likely
+    windows = task.read(scores, sequences)
+    probabilities = [spans.weigh_spans(dict(window))[0].probability for window in (windows[0], windows[-1])]
+    assert probabilities[0] > probabilities[1]  # within each window
+    (ranked,) = task.decode([question], sequences, windows)
     assert questions.read_answers(question, ranked)[0] == "iron"
 
 

@@ -1,4 +1,4 @@
-"""Tagging a text by the offsets of its mentions."""
+"""Tests of tagging a text by the offsets of its mentions."""
 
 import pytest
 from hypothesis import given, settings

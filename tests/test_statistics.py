@@ -1,4 +1,4 @@
-"""Verdicts and tables: the rules as 00_start_here states them, on made-up scores."""
+"""Verdicts and tables: the rules of 00_start_here, on made-up scores."""
 
 import json
 
@@ -27,7 +27,7 @@ def test_a_cell(published, ours, verdict):
 
 
 def test_a_cell_at_the_edge_of_the_interval():
-    # mean 80, sd 1, n 4: the half width is t(0.975, 3) / 2 = 1.591
+    # mean 80, sd 0.913, n 4: the half width is t(0.975, 3) * 0.913 / 2 = 1.453
     ours = [79.0, 79.5, 80.5, 81.0]
     half = 3.182446 * np.std(ours, ddof=1) / 2
     assert agreement.judge_cell(80 + half - 0.01, ours) == "agrees"
@@ -35,8 +35,8 @@ def test_a_cell_at_the_edge_of_the_interval():
 
 
 def side(*means: float, pretraining=(0.0,), seeds=(-0.5, 0.5)) -> statistics.Side:
-    """A side whose datasets have these means, and whose pretrainings and seeds lie so far beside them."""
-    return [[[mean + of_run + seed for seed in seeds] for of_run in pretraining] for mean in means]
+    """Return a side whose datasets have these means; `pretraining` and `seeds` are offsets from them."""
+    return [[[mean + offset + seed for seed in seeds] for offset in pretraining] for mean in means]
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def side(*means: float, pretraining=(0.0,), seeds=(-0.5, 0.5)) -> statistics.Sid
      ([9.0], "undecided")],
 )  # fmt: skip
 def test_a_difference_is_as_sure_as_datasets_agree(gaps, verdict):
-    """However many seeds there are, and however well they agree."""
-    found = statistics.estimate_difference(side(*gaps, seeds=(0.0,) * 9), side(*[0.0] * len(gaps)))
-    judged = statistics.judge(found)
+    """Neither more seeds nor their agreement make it surer."""
+    estimate = statistics.estimate_difference(side(*gaps, seeds=(0.0,) * 9), side(*[0.0] * len(gaps)))
+    judged = statistics.judge(estimate)
     assert judged["verdict"] == verdict and judged["effect"] == pytest.approx(np.mean(gaps))
     if len(gaps) > 1:
         assert (judged["ci_low"], judged["ci_high"]) == pytest.approx(statistics.find_interval(gaps))
@@ -56,27 +56,30 @@ def test_a_difference_is_as_sure_as_datasets_agree(gaps, verdict):
 
 
 def test_a_recipe_is_as_sure_as_its_pretrainings_agree():
-    """On datasets that agree fully it is Welch's t-test over each side's pretrainings, with half of its freedom."""
-    of_one, of_other = (0.0, 0.4, 0.8), (-1.0, 0.0, 0.4)
-    sides = side(1.0, 2.0, pretraining=of_one), side(0.0, 1.0, pretraining=of_other)
+    """If the datasets agree fully, it is Welch's t-test over pretrainings, with half the degrees of freedom."""
+    better, worse = (0.0, 0.4, 0.8), (-1.0, 0.0, 0.4)
+    sides = side(1.0, 2.0, pretraining=better), side(0.0, 1.0, pretraining=worse)
     judged = statistics.judge(statistics.estimate_difference(*sides, recipe=True))
-    welch = stats.ttest_ind([value + 1 for value in of_one], of_other, equal_var=False)
+    welch = stats.ttest_ind([value + 1 for value in better], worse, equal_var=False)
     wider = stats.t.ppf(0.975, welch.df / 2) / stats.t.ppf(0.975, welch.df)
     ends = [judged["effect"] + wider * (end - judged["effect"]) for end in welch.confidence_interval()]
     assert (judged["ci_low"], judged["ci_high"]) == pytest.approx(tuple(ends))
-    once = side(1.0, 3.0), side(0.0, 1.0)  # which says nothing of another pretraining
+    once = side(1.0, 3.0), side(0.0, 1.0)  # one pretraining says nothing about another
     assert statistics.estimate_difference(*once, recipe=True) == statistics.estimate_difference(*once)
 
 
 def test_checkpoints_on_few_sets_are_as_sure_as_seeds_and_test_documents():
-    """Though the datasets do not agree; by hand, and not where documents or seeds are too few, or sets are many."""
+    """Disagreement of the datasets does not count, unless documents or seeds are too few or datasets are many.
+
+    The error is computed by hand.
+    """
     sides = side(2.0, 6.0, seeds=(-1.0, 0.0, 1.0)), side(1.0, 1.0, seeds=(-1.0, 0.0, 1.0))
     samples = [(0.25, 29), (0.25, 29)]
-    found = statistics.estimate_difference(*sides, samples=samples)
-    # variances: four of a mean of three seeds, 1/3 with 2 degrees, and two of test documents
+    estimate = statistics.estimate_difference(*sides, samples=samples)
+    # variances: four means of three seeds, each 1/3 with 2 degrees of freedom, and two of test documents
     variance, spread = 4 / 3 + 0.5, 4 * (1 / 3) ** 2 / 2 + 2 * 0.25**2 / 29
-    assert (found.effect, found.error) == (3.0, pytest.approx(np.sqrt(variance) / 2))
-    assert found.freedom == pytest.approx(variance**2 / spread / 2) and found.drawn
+    assert (estimate.effect, estimate.error) == (3.0, pytest.approx(np.sqrt(variance) / 2))
+    assert estimate.freedom == pytest.approx(variance**2 / spread / 2) and estimate.drawn
     by_sets = statistics.estimate_difference(*sides)
     assert statistics.estimate_difference(*sides, samples=samples[:1]) == by_sets and not by_sets.drawn
     assert not statistics.estimate_difference(side(1.0), side(2.0), samples=samples[:1]).drawn  # two seeds
@@ -99,7 +102,7 @@ def test_relations_and_margins(relation, margin, mean, verdict):
 
 
 def test_a_median_has_its_exact_interval():
-    """Of 15 values the fourth and the twelfth: fewer than four below the median has a chance of 1.8%."""
+    """For 15 values it is the fourth to the twelfth: the chance that fewer than four are below the median is 1.8%."""
     values = [float(value) for value in range(1, 16)]
     judged = statistics.judge_median(values, asked=3.5)
     assert (judged["effect"], judged["ci_low"], judged["ci_high"]) == (8.0, 4.0, 12.0)
@@ -111,13 +114,13 @@ def test_a_median_has_its_exact_interval():
 
 @pytest.mark.parametrize(("recipe", "pretrainings", "left"), [(True, 2, True), (True, 3, False), (False, 1, False)])
 def test_a_recipe_that_was_pretrained_less_than_three_times_points(recipe, pretrainings, left):
-    said = {"holds": "points that way", "fails": "points the other way", "undecided": "undecided"}
-    for verdict, weaker in said.items():
+    weakened = {"holds": "points that way", "fails": "points the other way", "undecided": "undecided"}
+    for verdict, weaker in weakened.items():
         assert statistics.limit(verdict, recipe, pretrainings) == (weaker if left else verdict)
 
 
 def test_the_rule_seldom_errs():
-    """benchmarks/verdict_rule.py in small: of no effect at most 5% hold or fail, but for the chance of 500 draws."""
+    """Run benchmarks/verdict_rule.py briefly: without an effect at most 5% hold or fail, give or take 500 draws."""
     for setting in [
         ("recipe", "as measured", 3, 3, 3),
         ("recipe", "sets alike", 9, 3, 1),
@@ -126,19 +129,25 @@ def test_the_rule_seldom_errs():
         ("recipe", verdict_rule.MEASURED, 3, 3, 1),
     ]:
         effects = [*verdict_rule.NO_EFFECT, ("beats", 40.0)]
-        *none, large = verdict_rule.simulate((*setting, effects), 500, verdict_rule.measure_seeds())
-        assert all(line["share_holds"] + line["share_fails"] < 0.07 for line in none), setting
+        *without_effect, large = verdict_rule.simulate((*setting, effects), 500, verdict_rule.measure_seeds())
+        assert all(result["share_holds"] + result["share_fails"] < 0.07 for result in without_effect), setting
         assert large["share_holds"] > 0.9, setting
-    (once,) = verdict_rule.simulate(("recipe", "as measured", 9, 1, 3, [("beats", 40.0)]), 50, np.ones(1))
-    assert (once["share_holds"], once["share_points"]) == (0, 1)
+    (pretrained_once,) = verdict_rule.simulate(("recipe", "as measured", 9, 1, 3, [("beats", 40.0)]), 50, np.ones(1))
+    assert (pretrained_once["share_holds"], pretrained_once["share_points"]) == (0, 1)
 
 
 def test_pretrainings_scatter_on_all_datasets_alike_or_on_each(monkeypatch):
-    lines = [{"model": "pubmedbert" + ending, "dataset": name, "score": mean + gap}
-             for ending, gap in (("", -1), (".2", 0), (".3", 1)) for name, mean in (("x", 80), ("y", 60))]
-    lines += [{"model": "bert-general" + ending, "dataset": name, "score": 70 + gap}
-              for ending, gaps in (("", (-1, 1)), (".2", (1, -1))) for name, gap in zip("xy", gaps, strict=True)]
-    monkeypatch.setattr(results, "read_table", lambda path: pd.DataFrame(lines))
+    rows = [
+        {"model": "pubmedbert" + suffix, "dataset": name, "score": mean + gap}
+        for suffix, gap in (("", -1), (".2", 0), (".3", 1))
+        for name, mean in (("x", 80), ("y", 60))
+    ]
+    rows += [
+        {"model": "bert-general" + suffix, "dataset": name, "score": 70 + gap}
+        for suffix, gaps in (("", (-1, 1)), (".2", (1, -1)))
+        for name, gap in zip("xy", gaps, strict=True)
+    ]
+    monkeypatch.setattr(results, "read_table", lambda path: pd.DataFrame(rows))
     assert verdict_rule.measure_pretrainings.__wrapped__().tolist() == [[0, 2], [1, 0]]
 
 
@@ -149,14 +158,14 @@ def test_holm_s_correction():
 
 
 def rising(*slopes) -> list[statistics.Curve]:
-    """Curves through 1, 10 and 100 with these slopes, and two seeds at every point."""
-    places = [*enumerate((1.0, 10.0, 100.0))]
-    return [[(x, [70 + slope * i - 1, 70 + slope * i + 1]) for i, x in places] for slope in slopes]
+    """Return curves over 1, 10 and 100 with these slopes and two seeds at every point."""
+    steps = [*enumerate((1.0, 10.0, 100.0))]
+    return [[(x, [70 + slope * i - 1, 70 + slope * i + 1]) for i, x in steps] for slope in slopes]
 
 
 def test_a_slope_is_that_for_each_tenfold():
     assert statistics.find_slope([(1.0, [60.0]), (10.0, [61.0, 65.0]), (100.0, [66.0])]) == pytest.approx(3.0)
-    # least squares by hand: places -1.5, -0.5, 0.5, 1.5; sum of products 4.5 + 0 + 0.5 + 3 = 8; of squares 5
+    # least squares by hand: x is -1.5, -0.5, 0.5, 1.5; sum of products 4.5 + 0 + 0.5 + 3 = 8; of squares 5
     points = [(1.0, [-3.0]), (10.0, [0.0]), (100.0, [1.0]), (1000.0, [2.0])]
     assert statistics.find_slope(points) == pytest.approx(1.6)
     assert np.isnan(statistics.find_slope([(5.0, [1.0]), (5.0, [2.0])]))
@@ -171,16 +180,16 @@ def test_slopes_of_several_sets_are_as_sure_as_they_agree():
 
 def test_the_slope_of_one_curve_is_as_sure_as_its_points_lie_on_a_line():
     x, y = [1.0, 10.0, 100.0, 1000.0], [60.0, 61.1, 61.9, 63.0]
-    line = stats.linregress(np.log10(x), y)
-    found = statistics.estimate_slope([[(place, [value]) for place, value in zip(x, y, strict=True)]])
-    assert (found.effect, found.error, found.freedom) == pytest.approx((line.slope, line.stderr, 2))
-    assert statistics.judge(found)["p"] == pytest.approx(line.pvalue)
+    fitted = stats.linregress(np.log10(x), y)
+    estimate = statistics.estimate_slope([[(step, [value]) for step, value in zip(x, y, strict=True)]])
+    assert (estimate.effect, estimate.error, estimate.freedom) == pytest.approx((fitted.slope, fitted.stderr, 2))
+    assert statistics.judge(estimate)["p"] == pytest.approx(fitted.pvalue)
     assert np.isnan(statistics.estimate_slope([[(1.0, [1.0]), (10.0, [2.0])]]).error)
 
 
 @pytest.fixture
 def laptop_results(tmp_path, monkeypatch):
-    """Results at laptop scale on one dataset, where only that dataset is at hand."""
+    """Results at laptop scale on one dataset, the only one in the data folder."""
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     folder = tmp_path / "ner" / "ncbi-disease"
@@ -188,9 +197,9 @@ def laptop_results(tmp_path, monkeypatch):
     for split in ("train", "dev", "test"):
         (folder / f"{split}.tsv").write_text("a\tO\n")
     for model, f1 in (("bert-random", 60.0), ("bert-general", 70.0), ("bert-general-pubmed", 75.0)):
-        scores = [{"precision": f1, "recall": f1, "f1": f1 + s} for s in (1, 2, 3)]
+        scores = [{"precision": f1, "recall": f1, "f1": f1 + seed} for seed in (1, 2, 3)]
         run = {"fold": 1, "instances": {"train": 2000}, "device": "a CPU"}
-        runs = [run | {"seed": s, "scores": found} for s, found in enumerate(scores, 1)]
+        runs = [run | {"seed": seed, "scores": seed_scores} for seed, seed_scores in enumerate(scores, 1)]
         path = paths.results("laptop", model, "ncbi-disease", "lee")
         path.parent.mkdir(parents=True, exist_ok=True)
         result = {"model": model, "dataset": "ncbi-disease", "protocol": "lee", "main score": "f1", "runs": runs}
@@ -219,7 +228,7 @@ def test_damaged_results_are_named(laptop_results):
 
 @pytest.fixture
 def two_tables(tmp_path, monkeypatch):
-    """Two tables of three cells each: one agrees, one is below, the others could not be run for one reason."""
+    """Two tables of three cells each: one cell agrees, one is below, the others could not be run."""
     monkeypatch.setattr(paths, "ROOT", tmp_path)
 
     def line(ours, verdict, note):
@@ -228,8 +237,8 @@ def two_tables(tmp_path, monkeypatch):
 
     first = [line(80.0, "agrees", ""), line(70.0, "below", ""), line(None, "n/a", "no data")]
     second = [line(None, "n/a", "no data"), line(None, "n/a", "no data"), line(None, "n/a", "no model")]
-    for key, lines in (("lee-4", first), ("gu-6", second)):
-        results.write_csv(paths.table("laptop", key), pd.DataFrame(lines))
+    for key, rows in (("lee-4", first), ("gu-6", second)):
+        results.write_csv(paths.table("laptop", key), pd.DataFrame(rows))
 
 
 def test_verdicts_are_counted_over_all_tables(two_tables):
@@ -241,19 +250,19 @@ def test_verdicts_are_counted_over_all_tables(two_tables):
 def test_what_is_counted_and_what_is_trained_agree_apart(two_tables):
     results.write_csv(paths.table("laptop", "gu-1"), pd.DataFrame([{"published": 1, "ours": 1, "verdict": "agrees"}]))
     parts = agreement.split_verdicts(agreement.count_verdicts(open_study("laptop")))
-    said = {name: agreement.describe_agreement(counts) for name, counts in parts.items()}
-    assert said == {"what is counted": "1 of 1 agree", "scores of models": "1 of 2 agree, 1 below"}
-    nothing = agreement.split_verdicts(agreement.count_verdicts(open_study("laptop")).iloc[:0])
-    assert {agreement.describe_agreement(counts) for counts in nothing.values()} == {"none is judged"}
+    descriptions = {name: agreement.describe_agreement(counts) for name, counts in parts.items()}
+    assert descriptions == {"what is counted": "1 of 1 agree", "scores of models": "1 of 2 agree, 1 below"}
+    empty = agreement.split_verdicts(agreement.count_verdicts(open_study("laptop")).iloc[:0])
+    assert {agreement.describe_agreement(counts) for counts in empty.values()} == {"none is judged"}
 
 
 def test_pairs_of_models_are_ordered_as_printed_or_not():
     cells = [("a", 80, 60), ("a", 82, 65), ("a", 84, 63), ("a", 84, 10), ("a", 90, None), ("b", 70, 50), ("b", 60, 51)]
-    found = CELLS.decision_accuracy(pd.DataFrame(cells, columns=["dataset", "published", "ours"]))
-    # of a: 80-82 and 80-84 alike, 82-84 not; the other of 84 is below both; the two of 84 are printed equal
-    assert found.to_numpy().tolist() == [["a", 4, 5, 2], ["b", 2, 1, 0]]
-    share, low, high = CELLS.find_share(found)
-    # of four independent ones a third, between what one and two of four have
+    accuracy = CELLS.decision_accuracy(pd.DataFrame(cells, columns=["dataset", "published", "ours"]))
+    # on a: 80-82 and 80-84 agree, 82-84 does not; the other 84 is below both; the two at 84 are printed equal
+    assert accuracy.to_numpy().tolist() == [["a", 4, 5, 2], ["b", 2, 1, 0]]
+    share, low, high = CELLS.find_share(accuracy)
+    # a third of four independent pairs, so the bounds lie between those for one and two of four
     one, two = (stats.binomtest(hits, 4).proportion_ci() for hits in (1, 2))
     assert share == pytest.approx(1 / 3) and one.low < low < two.low and one.high < high < two.high
     whole = pd.DataFrame({"models": [2] * 4, "pairs": [1] * 4, "alike": [1] * 4})
@@ -261,13 +270,13 @@ def test_pairs_of_models_are_ordered_as_printed_or_not():
 
 
 def test_signal_to_noise_of_a_dataset():
-    """Models at 60 and 64, whose seeds have variances 2 and 0: sqrt(8) over 1."""
-    lines = [("x", "a", 59.0), ("x", "a", 61.0), ("x", "b", 64.0), ("x", "b", 64.0), ("y", "a", 1.0), ("y", "a", 2.0)]
-    found = CELLS.signal_to_noise(pd.DataFrame(lines, columns=["dataset", "model", "ours"]))
-    assert found.to_dict() == {"x": pytest.approx(np.sqrt(8))}
+    """Models score 60 and 64, and their seeds have variances 2 and 0: sqrt(8) over 1."""
+    rows = [("x", "a", 59.0), ("x", "a", 61.0), ("x", "b", 64.0), ("x", "b", 64.0), ("y", "a", 1.0), ("y", "a", 2.0)]
+    ratios = CELLS.signal_to_noise(pd.DataFrame(rows, columns=["dataset", "model", "ours"]))
+    assert ratios.to_dict() == {"x": pytest.approx(np.sqrt(8))}
 
 
 def test_the_degree_of_reproduction_of_two_scores():
-    """Their deviation is |a - b| / sqrt(2), over c4(2) = 0.7979; 1 + 1/8 for two scores."""
+    """By hand: the deviation is |a - b| / sqrt(2), over c4(2) = 0.7979; the factor for two scores is 1 + 1/8."""
     assert CELLS.variation(90.0, 80.0) == pytest.approx(1.125 * 7.0711 / 0.7979 / 85 * 100, rel=1e-3)
     assert CELLS.variation(70.0, 70.0) == 0

@@ -1,4 +1,4 @@
-"""What is printed of systems without a transformer: published/systems.csv, and beside what was measured."""
+"""Tests of printed scores of systems without a transformer: published/systems.csv, and beside our baselines."""
 
 import pandas as pd
 from notebook_code import definitions

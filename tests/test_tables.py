@@ -1,6 +1,6 @@
-"""Tables of pairs and documents: made-up files have every label, and real ones the printed counts.
+"""Tests of tables of pairs and documents: made-up files have every label, and real ones the printed counts.
 
-That every form is read as it is written, and what is said of bad files: test_formats.py.
+test_formats.py tests that every format is read as written, and the messages about damaged files.
 """
 
 import csv
@@ -20,16 +20,16 @@ from tools.made_up import texts
 
 
 def read_votes(path) -> dict[str, dict]:
-    """The pairs of BIOSSES by id, with the mean of its five annotators' scores."""
+    """Read the pairs of BIOSSES by id, with the mean score of their five annotators."""
     with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     return {
-        row["sentence_id"]: row | {"mean": fmean(float(row[f"annotator_{one}"]) for one in "abcde")} for row in rows
+        row["sentence_id"]: row | {"mean": fmean(float(row[f"annotator_{name}"]) for name in "abcde")} for row in rows
     }
 
 
 def read_pubmedqa_original(path) -> set[Pair]:
-    """All questions of PubMedQA in its makers' form, contexts joined by a space."""
+    """Read all questions of PubMedQA from its original format, with contexts joined by a space."""
     records = json.loads(gzip.decompress(path.read_bytes()))
     return {Pair(id, r["QUESTION"], " ".join(r["CONTEXTS"]), r["final_decision"]) for id, r in records.items()}
 
@@ -43,10 +43,10 @@ def test_made_up_files_have_every_label_in_every_split():
         assert len(tabular.read_medsts(paths.MADE_UP / f"sts/medsts/{split}.tsv")) == 30
         inferred = tabular.read_mednli(paths.MADE_UP / f"nli/mednli/mli_{split}_v1.jsonl")
         assert {pair.label for pair in inferred} == set(tabular.INFERENCE)
-        asked = tabular.read_pubmedqa(paths.MADE_UP / f"qa/pubmedqa/blurb/{split}.jsonl")
-        assert {pair.label for pair in asked} == set(tabular.YES_NO_MAYBE) and set(asked) <= whole
-        asked = tabular.read_yesno(paths.MADE_UP / f"qa/bioasq-7b-yesno-blurb/{split}.tsv")
-        assert {pair.label for pair in asked} == set(tabular.YES_NO)
+        pairs = tabular.read_pubmedqa(paths.MADE_UP / f"qa/pubmedqa/blurb/{split}.jsonl")
+        assert {pair.label for pair in pairs} == set(tabular.YES_NO_MAYBE) and set(pairs) <= whole
+        pairs = tabular.read_yesno(paths.MADE_UP / f"qa/bioasq-7b-yesno-blurb/{split}.tsv")
+        assert {pair.label for pair in pairs} == set(tabular.YES_NO)
     for split in ("train", "test"):
         assert len(tabular.read_yesno_ideal(paths.MADE_UP / f"qa/bioasq-8b-yesno/{split}.tsv")) == 30
         ranked = tabular.read_candidates(paths.MADE_UP / f"qa/bioasq-reranker/{split}.tsv.gz")
@@ -64,10 +64,10 @@ def test_real_similarity_sets_have_the_printed_counts(real_data):
     rows = read_votes(real_data / "sts/biosses/annotation_pairs_scores.tsv")
     splits = [tabular.read_biosses(real_data / f"sts/biosses/blurb/{split}.tsv") for split in ("train", "dev", "test")]
     assert [len(split) for split in splits] == [64, 16, 20]  # gu, table 3
-    found = [pair for split in splits for pair in split]
-    assert {pair.id: pair.label for pair in found} == pytest.approx({id: row["mean"] for id, row in rows.items()})
+    pairs = [pair for split in splits for pair in split]
+    assert {pair.id: pair.label for pair in pairs} == pytest.approx({id: row["mean"] for id, row in rows.items()})
     assert len(rows) == 100
-    assert all(rows[pair.id]["sentence_2"].split() == pair.second.split() for pair in found)
+    assert all(rows[pair.id]["sentence_2"].split() == pair.second.split() for pair in pairs)
 
 
 def test_real_questions_have_the_printed_counts(real_data):
@@ -88,13 +88,13 @@ def test_real_questions_have_the_printed_counts(real_data):
     (official,) = read_golden(real_data / "qa/bioasq-7b-biobert", "7B_golden.json.gz")
     assert bool({(q["id"], q["exact_answer"]) for q in official} == {(pair.id, pair.label) for pair in splits[2]})
     files = read_golden(real_data / "qa/bioasq-factoid-biobert", "*_golden.json")
-    assert len(files) == 15 and sum(map(len, files)) == len({q["id"] for found in files for q in found}) == 393
+    assert len(files) == 15 and sum(map(len, files)) == len({q["id"] for questions in files for q in questions}) == 393
 
 
 def read_golden(folder, pattern: str) -> list[list[dict]]:
-    """The yes/no questions of each of BioASQ's golden files."""
-    texts = [path.read_bytes() for path in sorted(folder.glob(pattern))]
-    files = [json.loads(gzip.decompress(text) if text[:2] == b"\x1f\x8b" else text) for text in texts]
+    """Read the yes/no questions of each golden file of BioASQ."""
+    contents = [path.read_bytes() for path in sorted(folder.glob(pattern))]
+    files = [json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content) for content in contents]
     return [[q for q in file["questions"] if q["type"] == "yesno"] for file in files]
 
 

@@ -1,4 +1,4 @@
-"""The tagger of several types from sets of one type each (tools/tagger.py)."""
+"""The tagger of several entity types, trained on datasets of one type each (tools/tagger.py)."""
 
 import csv
 import importlib.util
@@ -31,7 +31,7 @@ def test_a_sentence_of_two_sets_has_the_entities_of_both(tagger):
         Sentence(words, ["O", "O", "B-Disease"], annotated=("Disease",)),
         Sentence(["pain"], ["B-Disease"], annotated=("Disease",)),
         Sentence(words, ["B-Chemical", "O", "O"], annotated=("Chemical",)),
-        Sentence(words, ["O", "O", "O"], annotated=("Disease",)),  # the same again
+        Sentence(words, ["O", "O", "O"], annotated=("Disease",)),  # a repeated sentence
     ]))  # fmt: skip
     assert merged == [Sentence(words, ["B-Chemical", "O", "B-Disease"], annotated=("Disease", "Chemical")),
                       Sentence(["pain"], ["B-Disease"], annotated=("Disease",))]  # fmt: skip
@@ -52,7 +52,7 @@ def test_what_is_not_learnt_from_is_counted(tagger, tmp_path):
     train = tagger.join({"Disease": [disease], "Species": [species]}, left_out).load("train")
     assert left_out == {"of LINNAEUS without an entity": 3, "that stand in a development or test set": 2,
                         "joined with an equal one": 1}  # fmt: skip
-    assert [one.tags for one in train] == [["B-Disease"], ["O"]]  # pain, and a sentence of LINNAEUS
+    assert [sentence.tags for sentence in train] == [["B-Disease"], ["O"]]  # pain, and a sentence of LINNAEUS
     assert len(train) + left_out.total() == len(disease.load("train")) + len(species.load("train"))
 
 
@@ -76,8 +76,8 @@ TEXT = "BRCA1 mutations cause breast cancer in humans, which is treated with cis
 
 
 def test_the_tagger_that_ships_finds_each_type():
-    (found,) = new_text.tag_texts(saved.load_saved(paths.ROOT / "model" / "tagger"), [TEXT])
-    assert [(entity.type, TEXT[entity.start : entity.end]) for entity in found] == [
+    (entities,) = new_text.tag_texts(saved.load_saved(paths.ROOT / "model" / "tagger"), [TEXT])
+    assert [(entity.type, TEXT[entity.start : entity.end]) for entity in entities] == [
         ("Gene", "BRCA1 mutations"), ("Disease", "breast cancer"), ("Species", "humans"), ("Chemical", "cisplatin"),
     ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Words, tags and sequences: no gold tag is lost, however long the sentence, whatever the scheme."""
+"""Tests of tagging: no gold tag is lost, however long the sentence and whatever the scheme."""
 
 import pytest
 import torch
@@ -31,9 +31,9 @@ def sentences():
     filler = ["w", "x", "y", "z"]
     return [
         Sentence(["aspirin", "relieves", "pain"], ["B-Drug", "O", "O"]),
-        # The entity of this one lies far past a sequence of 16 tokens.
+        # Its entity lies far beyond a sequence of 16 tokens.
         Sentence(filler * 15 + ["aspirin", "z"], ["O"] * 60 + ["B-Drug", "O"]),
-        Sentence(["aspirin" * 9, "w"], ["B-Drug", "O"]),  # a word that alone is longer than a sequence
+        Sentence(["aspirin" * 9, "w"], ["B-Drug", "O"]),  # a single word longer than a sequence
     ]
 
 
@@ -59,10 +59,10 @@ def test_schemes_by_hand(scheme, spelt):
 
 def test_every_scheme_leads_back_to_the_same_entities():
     for scheme in ("BIO", "BIOUL"):
-        back = [tagging.to_bio(tagging.respell(tags, scheme)) for tags in BIO]
-        assert metrics.entity_scores(BIO, back)["f1"] == 100
+        restored = [tagging.to_bio(tagging.respell(tags, scheme)) for tags in BIO]
+        assert metrics.entity_scores(BIO, restored)["f1"] == 100
     merged = [tagging.to_bio(tagging.respell(tags, "IO")) for tags in BIO]
-    assert metrics.entity_sets(merged)[1] == {("D", 0, 2), ("C", 4, 4)}  # two neighbours of one type become one
+    assert metrics.entity_sets(merged)[1] == {("D", 0, 2), ("C", 4, 4)}  # adjacent entities of one type merge
     assert metrics.entity_sets(merged)[0] == metrics.entity_sets(BIO)[0]
 
 
@@ -70,7 +70,7 @@ def test_every_scheme_leads_back_to_the_same_entities():
 def test_every_gold_tag_survives_the_limit(tokenizer, sentences, scheme):
     task = make_task(tokenizer, sentences, scheme)
     sequences = task.encode(sentences)
-    assert task.cut == 1  # of the word that is longer than a sequence the end is lost, and counted
+    assert task.cut == 1  # the word longer than a sequence loses its end, which is counted
     assert all(len(sequence.tokens) <= 16 for sequence in sequences) and len(sequences) > len(sentences)
     predicted = task.decode(sentences, sequences, [sequence.target for sequence in sequences])
     gold = [sentence.tags for sentence in sentences]
@@ -83,7 +83,7 @@ def test_labels_are_on_first_tokens_alone(tokenizer, sentences):
     batch = task.collate(task.encode(sentences[:1]))
     assert batch["words"].sum() == 3
     tokens = tokenizer.convert_ids_to_tokens(batch["input_ids"][0][batch["positions"][0]])
-    assert [token[0] for token in tokens] == ["a", "r", "p"] and not any(p.startswith("##") for p in tokens)
+    assert [token[0] for token in tokens] == ["a", "r", "p"] and not any(piece.startswith("##") for piece in tokens)
 
 
 def test_what_the_head_gives_is_read_sequence_by_sequence(tokenizer, sentences):
@@ -96,11 +96,11 @@ def test_what_the_head_gives_is_read_sequence_by_sequence(tokenizer, sentences):
 
 def test_a_type_that_training_lacks_is_scored_and_cannot_be_found(tokenizer, sentences):
     task = make_task(tokenizer, sentences)
-    new = [Sentence(["w", "x"], ["B-Gene", "B-Drug"])]
-    sequences = task.encode(new)
-    predicted = task.decode(new, sequences, [sequence.target for sequence in sequences])
+    new_sentences = [Sentence(["w", "x"], ["B-Gene", "B-Drug"])]
+    sequences = task.encode(new_sentences)
+    predicted = task.decode(new_sentences, sequences, [sequence.target for sequence in sequences])
     assert predicted == [["O", "B-Drug"]]
-    assert metrics.entity_scores([new[0].tags], predicted)["recall"] == 50
+    assert metrics.entity_scores([new_sentences[0].tags], predicted)["recall"] == 50
 
 
 def test_a_bar_in_a_type_is_a_letter_of_it(tokenizer):
@@ -127,11 +127,11 @@ def test_a_type_that_was_not_looked_for_is_neither_learnt_nor_judged(tokenizer):
     task = make_task(tokenizer, sentences)
     assert task.labels == ["O", "B-Drug", "I-Drug", "B-Symptom", "I-Symptom"]
     possible = task.collate(task.encode(sentences))["possible"][:, :, 0]
-    free = [True, False, False, True, True]
-    assert possible[0].tolist() == [[False, True, False, False, False], free, free]
+    unconstrained = [True, False, False, True, True]
+    assert possible[0].tolist() == [[False, True, False, False, False], unconstrained, unconstrained]
     assert possible[1, :2].tolist() == [[True, False, False, False, False], [False, False, False, True, False]]
-    both = [[[1], [0], [3]], [[1], [3]]]
-    assert task.decode(sentences, task.encode(sentences), both) == [["B-Drug", "O", "O"], ["B-Drug", "B-Symptom"]]
-    whole = [Sentence(["x", "pain"], ["O", "B-Symptom"])]
-    task = make_task(tokenizer, whole)
-    assert "possible" not in task.collate(task.encode(whole))
+    targets = [[[1], [0], [3]], [[1], [3]]]
+    assert task.decode(sentences, task.encode(sentences), targets) == [["B-Drug", "O", "O"], ["B-Drug", "B-Symptom"]]
+    fully_annotated = [Sentence(["x", "pain"], ["O", "B-Symptom"])]
+    task = make_task(tokenizer, fully_annotated)
+    assert "possible" not in task.collate(task.encode(fully_annotated))

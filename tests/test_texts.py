@@ -1,4 +1,4 @@
-"""What is written in a dataset: the strings that models read, natural texts, and the index of test sentences."""
+"""Tests of the texts of datasets: model inputs, natural test texts and the index of test sentences."""
 
 import json
 
@@ -15,13 +15,13 @@ from lib.study import dataset_texts, open_study, paths
 
 LAPTOP = open_study("laptop")
 PAGE = definitions("22_input_lengths", "BLOCKS")
-LONG = "One two three four five six seven eight nine ten eleven"  # a sentence that the index takes
+LONG = "One two three four five six seven eight nine ten eleven"  # long enough for the index
 ANOTHER = LONG.replace("One", "Another")
 
 
 @pytest.fixture(autouse=True)
 def fresh():
-    """Nothing that an earlier test's data left in memory."""
+    """Clear the cache of test texts before and after each test."""
     dataset_texts.test_texts.cache_clear()
     yield
     dataset_texts.test_texts.cache_clear()
@@ -29,7 +29,7 @@ def fresh():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty data folder that the laptop scale reads, and a folder of outputs."""
+    """Return the laptop scale's data folder, which is empty, and redirect its outputs."""
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     return tmp_path / "data"
@@ -46,7 +46,7 @@ def tagged(*sentences: str) -> str:
     return "".join("".join(f"{word}\tO\n" for word in sentence.split()) + "\n" for sentence in sentences)
 
 
-# A split as BLURB's models read it
+# A split as read by BLURB's models
 
 
 def test_inputs_are_the_texts_of_a_split_in_order(folder):
@@ -79,22 +79,22 @@ def test_test_texts_are_natural(folder):
     assert dataset_texts.test_texts(LAPTOP) == {} and dataset_texts.test_files(LAPTOP) == []
     dataset_texts.test_texts.cache_clear()
     write(folder, "ner/jnlpba/test.tsv", "-DOCSTART-\tO\n\nAn\tO\nulcer\tO\n\n")
-    for what, text in (("abstracts", "7\tA title.\tAn abstract.\n"), ("entities", ""), ("relations", "")):
-        write(folder, f"re/chemprot/chemprot_test_gs/chemprot_test_{what}_gs.tsv", text)
+    for part, text in (("abstracts", "7\tA title.\tAn abstract.\n"), ("entities", ""), ("relations", "")):
+        write(folder, f"re/chemprot/chemprot_test_gs/chemprot_test_{part}_gs.tsv", text)
     write(folder, "re/gad/blurb/test.tsv", "index\tsentence\tlabel\n0\t@GENE$ and the risk of @DISEASE$ here.\t1\n")
     write(folder, "sts/biosses/blurb/test.tsv", "pair_id\tsent1\tsent2\tscore\n1\tOne.\tTwo.\t2\n2\tOne.\tSix.\t1\n")
     write(folder, "qa/bioasq-7b-yesno-blurb/test.tsv", "id\tQ?\tSnippets.\tyes\n")
     write(folder, "ner/bc2gm/train.tsv", tagged("No test set"))
     expected = {
         "jnlpba": ["An ulcer"],
-        "chemprot": ["A title.", "An abstract."],  # of the abstracts, as the pairs hold only some sentences
+        "chemprot": ["A title.", "An abstract."],  # from the abstracts, because the pairs hold only some sentences
         "chemprot-blue": ["A title.", "An abstract."],
         "gad": ["and the risk of", "here."],
         "biosses": ["One.", "Two.", "Six."],
         "bioasq-7b-yesno": ["Q?", "Snippets."],
     }
     assert dataset_texts.test_texts(LAPTOP) == expected
-    # One for each set, three of ChemProt, whose two forms share them.
+    # One file per dataset, but three for ChemProt, shared by its two forms.
     assert len(dataset_texts.test_files(LAPTOP)) == 7
 
 
@@ -102,25 +102,25 @@ def test_sets_with_folds_are_read_in_all_and_squad_has_its_development_set(folde
     for fold in range(1, 11):
         table = f"index\tsentence\tlabel\n0\t@GENE$ is {fold % 5} of @DISEASE$\t1\n"
         write(folder, f"re/euadr/{fold}/test.tsv", table)
-    asked = {"id": "1", "question": "Is it?", "answers": [{"text": "It", "answer_start": 0}]}
-    squad = {"data": [{"paragraphs": [{"context": "It is.", "qas": [asked]}]}]}
+    question = {"id": "1", "question": "Is it?", "answers": [{"text": "It", "answer_start": 0}]}
+    squad = {"data": [{"paragraphs": [{"context": "It is.", "qas": [question]}]}]}
     write(folder, "qa/squad-v1.1-dev-derived/dev-v1.1.derived.json", json.dumps(squad))
-    found = dataset_texts.test_texts(LAPTOP)
-    assert found == {"euadr": [f"is {fold} of" for fold in (1, 2, 3, 4, 0)], "squad": ["Is it?", "It is."]}
+    texts = dataset_texts.test_texts(LAPTOP)
+    assert texts == {"euadr": [f"is {fold} of" for fold in (1, 2, 3, 4, 0)], "squad": ["Is it?", "It is."]}
     assert len(dataset_texts.test_files(LAPTOP)) == 11
     (folder / "re/euadr/10/test.tsv").unlink()
-    assert dataset_texts.tests_at_hand(LAPTOP).keys() == {"squad"}  # a set that lacks a fold is left out
+    assert dataset_texts.tests_at_hand(LAPTOP).keys() == {"squad"}  # a dataset that lacks a fold is left out
 
 
 def test_made_up_sets_have_test_texts_without_dummies(smoke_data):
-    found = dataset_texts.test_texts(open_study("smoke"))
+    texts = dataset_texts.test_texts(open_study("smoke"))
     with_test = {key for key, dataset in registry.DATASETS.items() if "test" in dataset.files}
     tested = {key for key in with_test if not key.endswith("-blurb")}
-    assert tested <= set(found) <= set(registry.DATASETS)
+    assert tested <= set(texts) <= set(registry.DATASETS)
     assert all(dataset_texts.test_files(open_study("smoke"))) and paths.data("smoke") == smoke_data
-    for key in found:
-        assert found[key] and len(set(found[key])) == len(found[key])
-        assert not any(instances.DUMMY.search(text) for text in found[key])
+    for key in texts:
+        assert texts[key] and len(set(texts[key])) == len(texts[key])
+        assert not any(instances.DUMMY.search(text) for text in texts[key])
 
 
 # The index
@@ -150,7 +150,7 @@ def test_the_index_is_made_again_only_when_a_test_set_changes(folder):
     path = paths.test_sentences("laptop") / "index.parquet"
     content, time = path.read_bytes(), path.stat().st_mtime_ns
     dataset_texts.test_texts.cache_clear()
-    write(folder, "ner/bc2gm/train.tsv", tagged(ANOTHER))  # no test set
+    write(folder, "ner/bc2gm/train.tsv", tagged(ANOTHER))  # not a test set
     assert dataset_texts.write_index(LAPTOP) == first
     assert path.stat().st_mtime_ns == time
     write(folder, "ner/s800/test.tsv", tagged(ANOTHER))
@@ -179,7 +179,7 @@ def test_a_damaged_test_set_leaves_no_index(folder):
 # Real data: counts only, so that no text is printed
 
 
-# Of train, dev and test: BLURB's numbers of instances, and blocks counted when the files were collected.
+# Train, dev and test: instances as in BLURB, and blocks counted when the files were collected.
 INPUTS = {
     # 16,807, 1,739 and 3,856 sentences, and two empty blocks for each of 1,800, 200 and 404 document marks.
     "jnlpba": [20407, 2139, 4664], "ddi": [25296, 2496, 5716], "hoc": [12119, 1798, 3547], "pubmedqa": [450, 50, 500],
@@ -197,21 +197,21 @@ def test_real_inputs(real_data):
 
 def test_real_pico_blocks(real_data):
     """Every document mark and the blank line after it end a block."""
-    found = {split: PAGE.read_inputs(LAPTOP, "ebm-pico-scibert", split) for split in ("dev", "test")}
-    words = {split: sum(len(text.split()) for text in inputs) for split, inputs in found.items()}
+    split_inputs = {split: PAGE.read_inputs(LAPTOP, "ebm-pico-scibert", split) for split in ("dev", "test")}
+    words = {split: sum(len(text.split()) for text in inputs) for split, inputs in split_inputs.items()}
     assert words == {"dev": 262127, "test": 51750}
-    assert {split: len(inputs) for split, inputs in found.items()} == {"dev": 12288, "test": 2455}
+    assert {split: len(inputs) for split, inputs in split_inputs.items()} == {"dev": 12288, "test": 2455}
 
 
 def test_real_test_texts(real_data, monkeypatch):
-    """Distinct texts of a set of each kind, whose counts were taken when the sets were collected."""
+    """One dataset of each kind has as many distinct texts as were counted when the datasets were collected."""
     expected = {"jnlpba": 3830, "chemprot": 1600, "biosses": 39, "hoc": 3543, "bioasq-7b-yesno": 280, "gad": 1198}
     if any(LAPTOP.dataset(key).paths("test") == [] for key in expected):
         pytest.skip("not every set is in the data folder")
     monkeypatch.setattr(registry, "DATASETS", {key: registry.DATASETS[key] for key in expected})
-    found = dataset_texts.test_texts(LAPTOP)
-    assert {key: len(found[key]) for key in found} == expected
-    assert sum(len(instances.DUMMY.findall(text)) for inputs in found.values() for text in inputs) == 0
+    texts = dataset_texts.test_texts(LAPTOP)
+    assert {key: len(texts[key]) for key in texts} == expected
+    assert sum(len(instances.DUMMY.findall(text)) for inputs in texts.values() for text in inputs) == 0
 
 
 def test_test_sets_other_than_the_records_are_named(folder):
@@ -225,5 +225,5 @@ def test_test_sets_other_than_the_records_are_named(folder):
     recorded.write_text("dataset,texts\nbc2gm,1\njnlpba,1\n")
     assert dataset_texts.compare_sets(LAPTOP) == ""
     recorded.write_text("dataset,texts\nmednli,1\njnlpba,1\nddi,4\n")
-    said = "2 test sets are at hand, and the record was made with 3: without ddi, mednli; with bc2gm. Other documents"
-    assert dataset_texts.compare_sets(LAPTOP).startswith(said)
+    note = "2 test sets are at hand, and the record was made with 3: without ddi, mednli; with bc2gm. Other documents"
+    assert dataset_texts.compare_sets(LAPTOP).startswith(note)

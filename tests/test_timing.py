@@ -1,4 +1,4 @@
-"""Turns, shares and days by hand; nothing here says how long anything takes."""
+"""Tests of timing: turns, shares and days, by hand. No test depends on how long anything takes."""
 
 import itertools
 import time
@@ -30,7 +30,7 @@ def test_models_take_turns_and_the_first_round_is_not_counted(monkeypatch):
     works = {"a": lambda: done.append("a"), "b": lambda: (done.append("b"), next(clock))}
     times = CELLS.take_turns(works, 2, torch.device("cuda"))
     assert "".join(done) == "ba" + "ab" + "ba"
-    assert waits == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6]  # before and after each
+    assert waits == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6]  # synchronized before and after each
     assert times.to_dict("list") == {"model": ["a", "b", "b", "a"], "repetition": [1, 1, 2, 2],
                                      "seconds": [1.0, 2.0, 2.0, 1.0]}  # fmt: skip
 
@@ -55,7 +55,7 @@ def test_medians_and_shares_by_hand():
     summary = CELLS.summarise(TIMES, FACTS).set_index("model")
     assert summary.loc[BERT, ["seconds", "fastest", "slowest", "repetitions"]].tolist() == [2.0, 2.0, 4.0, 3]
     assert (summary.loc[BERT, "tokens a second"], summary.loc[BERT, "GFLOP/s"]) == (500, 2)
-    share = CELLS.find_share(TIMES, FACTS, ALBERT, BERT)  # of the repetitions: 1/2, 1/4, 1
+    share = CELLS.find_share(TIMES, FACTS, ALBERT, BERT)  # the repetitions have 1/2, 1/4 and 1
     assert share == {"seconds": 0.5, "FLOPs": 0.75, "parameters": 0.25}
     first, other = CELLS.say_times(TIMES, FACTS, "step")
     assert "2 s a step of 1,000 tokens, from 2 to 4 over 3 repetitions" in first
@@ -69,7 +69,7 @@ def test_days_of_a_run_follow_from_the_speed(monkeypatch):
     assert tokens == 976 * 16 * 128  # half of four million, in whole steps
     assert CELLS.count_days(model, 0.008)["ours"] == pytest.approx(0.008 * tokens / 86_400, rel=0.005)
     assert CELLS.count_days(open_study("smoke").model(LARGE), 0.008)["note"] == "made-up data: not a finding"
-    without_text = CELLS.count_days(open_study("laptop").model("bioalbert-base3"), 0.008)  # it takes time all the same
+    without_text = CELLS.count_days(open_study("laptop").model("bioalbert-base3"), 0.008)  # counted all the same
     assert without_text["ours"] > 0 and without_text["note"].endswith("; its text is not at hand")
 
 
@@ -78,25 +78,25 @@ def test_steps_and_passes_are_timed_on_as_many_tokens():
     times = CELLS.time_steps(study, [BERT, ALBERT, LARGE], 8, 5)
     assert times.groupby("repetition").size().eq(3).all() and (times["seconds"] > 0).all()
     facts = pd.DataFrame(CELLS.describe_step(study.model(key), 8) for key in times["model"].unique())
-    of = facts.set_index("model")
-    assert set(of["tokens"]) == {8 * 64}
-    assert of.loc[ALBERT, "parameters"] == of.loc[LARGE, "parameters"] < of.loc[BERT, "parameters"]
-    assert of.loc[ALBERT, "FLOPs"] < of.loc[BERT, "FLOPs"] < of.loc[LARGE, "FLOPs"]
+    by_model = facts.set_index("model")
+    assert set(by_model["tokens"]) == {8 * 64}
+    assert by_model.loc[ALBERT, "parameters"] == by_model.loc[LARGE, "parameters"] < by_model.loc[BERT, "parameters"]
+    assert by_model.loc[ALBERT, "FLOPs"] < by_model.loc[BERT, "FLOPs"] < by_model.loc[LARGE, "FLOPs"]
     times = CELLS.time_passes(study, pair, study.budget, 1, 16, 2)
     assert len(times) == 4 and CELLS.describe_pass(study.model(pair[0]), 1, 16)["tokens"] == 16
     assert len(CELLS.draw_times(times, "seconds").axes[0].patches) == 2
 
 
 def test_the_first_epoch_stands_apart():
-    begun = [0.0, 2.0, 4.0, 5.0, 6.0, 7.0]  # steps of three epochs, two each; the last one ends at 8
-    assert finetuning.split_epochs([*begun, 8.0], 40) == {"first epoch": 10, "later epochs": 20}
+    starts = [0.0, 2.0, 4.0, 5.0, 6.0, 7.0]  # steps of three epochs, two each; the last one ends at 8
+    assert finetuning.split_epochs([*starts, 8.0], 40) == {"first epoch": 10, "later epochs": 20}
 
 
 def test_lines_of_another_case_or_device_stay(monkeypatch, tmp_path):
     monkeypatch.setattr(paired, "OUTPUT", tmp_path)
-    lines = [("a", "CPU", 1), ("b", "CPU", 2), ("a", "GPU", 3), ("a", "CPU", 4)]
-    for what, device, number in lines:
-        paired.write_lines("table", [{"what": what, "ours": number, "device": device}])
+    rows = [("a", "CPU", 1), ("b", "CPU", 2), ("a", "GPU", 3), ("a", "CPU", 4)]
+    for case, device, number in rows:
+        paired.write_lines("table", [{"what": case, "ours": number, "device": device}])
     assert pd.read_csv(tmp_path / "table.csv").values.tolist() == [["b", 2, "CPU"], ["a", 3, "GPU"], ["a", 4, "CPU"]]
 
 

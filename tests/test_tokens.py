@@ -1,4 +1,4 @@
-"""A corpus as pieces on disk: what is written, what is held out, and files that are not whole."""
+"""Tests of tokenized corpora on disk: what is written, what is held out, and incomplete files."""
 
 from types import SimpleNamespace
 
@@ -18,9 +18,7 @@ from lib.vocabularies.tokenization import SPECIAL
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 WORDS = [f"word{letter}" for letter in "abcdefghij"]
-TOKENIZER = BertTokenizer(
-    vocab={piece: i for i, piece in enumerate([*SPECIAL, *WORDS])}, do_lower_case=False
-)
+TOKENIZER = BertTokenizer(vocab={piece: i for i, piece in enumerate([*SPECIAL, *WORDS])}, do_lower_case=False)
 SEP = TOKENIZER.sep_token_id
 TEXTS = [" ".join(WORDS[i % 10] for i in range(n, n + 2 + n % 7)) for n in range(400)]
 
@@ -33,7 +31,7 @@ def documents(split: tokens.Tokens) -> list[str]:
 
 
 def pack(folder, texts=(*TEXTS, "worda"), tokenizer=TOKENIZER, **settings) -> dict:
-    """The splits of TEXTS and a text of one piece."""
+    """Pack texts, by default TEXTS and a text of one piece, and return the splits."""
     tokens.pack(texts, tokenizer, folder, **settings)
     return {split: tokens.open_packed(folder, split) for split in tokens.SPLITS}
 
@@ -62,7 +60,7 @@ def test_nothing_is_held_out_of_a_few_texts_of_ones_own(tmp_path):
 
 
 def test_pieces_are_written_again_only_when_text_or_vocabulary_change(tmp_path, monkeypatch):
-    """Of a registered corpus and vocabulary, whose content and tokenizer the test may change."""
+    """Corpus and vocabulary are registered ones whose content and tokenizer the test can change."""
     state = SimpleNamespace(content="1", tokenizer=TOKENIZER, reads=0)
 
     def read():
@@ -78,7 +76,7 @@ def test_pieces_are_written_again_only_when_text_or_vocabulary_change(tmp_path, 
     monkeypatch.setattr(Vocabulary, "tokenizer", lambda self: state.tokenizer)
     vocabulary = open_study("smoke").vocabulary("pubmed-uncased")
     assert pack() == 1
-    TOKENIZER(["worda", "wordb wordc"], padding=True)  # leaves a mark in the tokenizer
+    TOKENIZER(["worda", "wordb wordc"], padding=True)  # padding changes the state of the tokenizer
     assert pack() == 1
     state.content = "2"
     assert pack() == 2
@@ -125,15 +123,15 @@ lengths = st.lists(st.lists(st.integers(2, 9), min_size=1, max_size=6), min_size
 @given(lengths, st.randoms(use_true_random=False))
 def test_several_corpora_read_as_one(corpus_lengths, random):
     parts = []
-    for k, documents in enumerate(corpus_lengths):
-        starts = np.cumsum([0, *documents])
+    for k, sizes in enumerate(corpus_lengths):
+        starts = np.cumsum([0, *sizes])
         parts.append(tokens.Tokens((100 * k + np.arange(starts[-1])).astype(np.uint16), starts, f"corpus {k}"))
     text = tokens.Text(parts)
     everything = np.concatenate([part.ids for part in parts])
     assert len(text) == len(everything)
     places = np.array([random.randrange(len(text)) for _ in range(20)])
     assert (text.read(places.reshape(4, 5)) == everything[places].reshape(4, 5)).all()
-    edges = np.cumsum([0, *(n for documents in corpus_lengths for n in documents)])
+    edges = np.cumsum([0, *(n for sizes in corpus_lengths for n in sizes)])
     first, end = text.find_documents(places)
     for place, low, high in zip(places, first, end, strict=True):
         k = int((edges <= place).sum())

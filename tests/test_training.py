@@ -1,4 +1,4 @@
-"""The training loop: resuming, learning, parts of a step, losses that are not finite, and what it says meanwhile."""
+"""Tests of the training loop: resuming, learning, micro-batches, non-finite losses and progress lines."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from lib.training.optimization import Optimization
 
 
 class Batches:
-    """A regression task whose rows depend on the step alone; can be told to break down at a step."""
+    """A regression task whose rows depend only on the step; reading step `dies_at` raises KeyboardInterrupt."""
 
     def __init__(self, steps: int, dies_at: int | None = None, counts: bool = True):
         self.steps, self.dies_at, self.counts = steps, dies_at, counts
@@ -30,8 +30,8 @@ class Batches:
         if step == self.dies_at:
             raise KeyboardInterrupt
         generator = torch.Generator().manual_seed(step)
-        x = torch.randn(8, 4, generator=generator)
-        batch = {"input_ids": x[part::parts], "labels": x.sum(1, keepdim=True)[part::parts]}
+        inputs = torch.randn(8, 4, generator=generator)
+        batch = {"input_ids": inputs[part::parts], "labels": inputs.sum(1, keepdim=True)[part::parts]}
         return batch | ({"counts": torch.tensor([float(len(batch["labels"]))])} if self.counts else {})
 
 
@@ -55,13 +55,13 @@ def train(model, batches, **changes):
         "evaluate": lambda: {"held-out loss": 1.0},
         "evaluations": [(i + 1) * len(batches) // 4 for i in range(4)],
     }  # fmt: skip
-    with mock.patch.object(training, "CHECKPOINT_SECONDS", 0.0):  # as often as their share of the time allows
+    with mock.patch.object(training, "CHECKPOINT_SECONDS", 0.0):  # checkpoints as often as their share of time allows
         return training.train(model, batches, square_loss, **settings | changes)
 
 
 def assert_equal(one: torch.nn.Module, other: torch.nn.Module) -> None:
-    for a, b in zip(one.parameters(), other.parameters(), strict=True):
-        assert torch.equal(a, b)
+    for first, second in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(first, second)
 
 
 def without_times(log: list[dict]) -> list[dict]:
@@ -74,11 +74,11 @@ def test_a_killed_run_goes_on_to_the_same_weights_and_log(tmp_path, dies_at, opt
     recipe = Optimization(optimizer=optimizer, weight_decay=0.01, betas=[0.9, 0.999], dropout=0.0)
     undisturbed = make_model()
     log = train(undisturbed, Batches(100), settings=recipe)
-    kept = {"folder": tmp_path, "fingerprint": "a", "settings": recipe}
+    options = {"folder": tmp_path, "fingerprint": "a", "settings": recipe}
     with pytest.raises(KeyboardInterrupt):
-        train(make_model(), Batches(100, dies_at), **kept)
+        train(make_model(), Batches(100, dies_at), **options)
     resumed = make_model()
-    resumed_log = train(resumed, Batches(100), **kept)
+    resumed_log = train(resumed, Batches(100), **options)
     assert_equal(undisturbed, resumed)
     assert without_times(log) == without_times(resumed_log)
     assert [row["step"] for row in log if "held-out loss" in row] == [25, 50, 75, 100]
@@ -95,24 +95,24 @@ def test_a_checkpoint_of_another_run_is_not_used(tmp_path):
 def test_the_parts_of_a_step_make_the_step(counts):
     whole, parts = make_model(dropout=0.0), make_model(dropout=0.0)
     log = train(whole, Batches(50, counts=counts))
-    in_parts = train(parts, Batches(50, counts=counts), micro_batch=8)  # two rows of four at once
-    for a, b in zip(whole.parameters(), parts.parameters(), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
-    assert [row["loss"] for row in in_parts] == pytest.approx([row["loss"] for row in log], rel=1e-4)
+    parts_log = train(parts, Batches(50, counts=counts), micro_batch=8)  # two rows of four tokens at a time
+    for expected, actual in zip(whole.parameters(), parts.parameters(), strict=True):
+        torch.testing.assert_close(expected, actual, rtol=1e-4, atol=1e-6)
+    assert [row["loss"] for row in parts_log] == pytest.approx([row["loss"] for row in log], rel=1e-4)
 
 
 def test_workers_prepare_the_same_batches():
-    here, there = make_model(), make_model()
-    train(here, Batches(20))
-    train(there, Batches(20), workers=2)
-    assert_equal(here, there)
+    without_workers, with_workers = make_model(), make_model()
+    train(without_workers, Batches(20))
+    train(with_workers, Batches(20), workers=2)
+    assert_equal(without_workers, with_workers)
 
 
 def test_rows_are_dealt_into_equal_parts():
     assert training.count_parts(32, 128, 1, None) == 1
     assert training.count_parts(32, 128, 1, 1024) == 4
     assert training.count_parts(30, 128, 2, 1024) == 6
-    assert training.count_parts(4, 512, 1, 100) == 4  # a row is the least
+    assert training.count_parts(4, 512, 1, 100) == 4  # at least one row a part
     with pytest.raises(StudyError, match="30 sequences cannot be dealt to 4 processes"):
         training.count_parts(30, 128, 4, None)
 
@@ -143,12 +143,12 @@ def test_it_learns():
 
 def test_the_line_of_progress_says_loss_speed_and_share_of_the_limit():
     state, device = meter.Progression(), training.accelerator("float32")
-    one = meter.Meter(state, lambda step: 1e6, device)
-    one.before.seconds, one.seconds_before, state.step, state.tokens = 0.0, 2.0, 1, 2000
-    one.limit = 1e6
-    one.tick()
-    assert one.report(1.234) == "loss 1.23, 1,000 tokens/s, 50% of the machine's matrix rate"
-    one.seconds_before = 10.0
-    one.tick()
-    one.report(1.0)
-    assert one.before.tokens == 2000 and one.flops == 0  # a new window
+    progress_meter = meter.Meter(state, lambda step: 1e6, device)
+    progress_meter.before.seconds, progress_meter.seconds_before, state.step, state.tokens = 0.0, 2.0, 1, 2000
+    progress_meter.limit = 1e6
+    progress_meter.tick()
+    assert progress_meter.report(1.234) == "loss 1.23, 1,000 tokens/s, 50% of the machine's matrix rate"
+    progress_meter.seconds_before = 10.0
+    progress_meter.tick()
+    progress_meter.report(1.0)
+    assert progress_meter.before.tokens == 2000 and progress_meter.flops == 0  # a new measuring window

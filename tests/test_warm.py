@@ -1,4 +1,4 @@
-"""The warm parent: a job that it does is like one of a process of its own, and ends with the one that asked for it."""
+"""Tests of the warm parent: its jobs run as in a process of their own, and end with their client."""
 
 import json
 import os
@@ -41,7 +41,7 @@ ASK = [sys.executable, "-SP", str(paths.ROOT / "lib/study/submit.py")]
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """An environment in which jobs find the parent of all tests."""
+    """Return an environment in which jobs find the parent shared by all tests."""
     assert warm.ADDRESS in os.environ
     return dict(os.environ)
 
@@ -69,9 +69,9 @@ def is_gone(pid: int, seconds: float = 10) -> bool:
 
 @pytest.mark.parametrize("place", [lambda environment: environment, spawning])
 def test_a_job_has_the_folder_environment_pipes_threads_and_status_of_who_asks(environment, folder, place):
-    ran = ask(folder, place(environment) | {"COLOUR": "green", "OMP_NUM_THREADS": "2"}, "a_job", "3")
-    said = json.loads(ran.stdout)
-    assert (ran.returncode, said["folder"], said["colour"], said["threads"]) == (3, str(folder), "green", 2)
+    result = ask(folder, place(environment) | {"COLOUR": "green", "OMP_NUM_THREADS": "2"}, "a_job", "3")
+    output = json.loads(result.stdout)
+    assert (result.returncode, output["folder"], output["colour"], output["threads"]) == (3, str(folder), "green", 2)
 
 
 def test_no_two_jobs_draw_the_same(environment, folder):
@@ -80,13 +80,13 @@ def test_no_two_jobs_draw_the_same(environment, folder):
 
 
 def test_a_job_that_fails_says_why(environment, folder):
-    ran = ask(folder, environment, "a_job", "fail")
-    assert ran.returncode == 1 and "ValueError: a fault" in ran.stderr
+    result = ask(folder, environment, "a_job", "fail")
+    assert result.returncode == 1 and "ValueError: a fault" in result.stderr
 
 
 def test_an_edited_module_is_seen_by_the_next_job(environment, folder):
     (folder / "lib").mkdir()
-    for number in (1, 2):  # of another length: a file's time may be the same
+    for number in (1, 2):  # two lengths, because the file times may be equal
         (folder / "lib" / "__init__.py").write_text(f"NUMBER = {'1' * number}\n")
         (folder / "lib" / "told.py").write_text("import lib\nprint(lib.NUMBER)\n")
         assert ask(folder, environment, "lib.told").stdout == "1" * number + "\n"
@@ -102,9 +102,9 @@ def test_a_job_ends_with_who_asked_for_it(environment, folder):
 
 
 def test_a_client_whose_own_parent_has_gone_ends_with_its_job(environment, folder):
-    """As when Snakemake is killed: what it started goes on living."""
-    between = [sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])", *ASK, "a_job", "sleep"]
-    process = subprocess.Popen(between, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+    """A killed Snakemake leaves its child processes running."""
+    command = [sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])", *ASK, "a_job", "sleep"]
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
     job = int(process.stdout.readline())
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -120,12 +120,12 @@ def test_a_job_that_is_killed_has_failed(environment, folder):
 
 def test_nothing_is_left_of_a_parent(folder):
     inherited = {name: value for name, value in os.environ.items() if name != warm.ADDRESS}
-    (folder / "parent").touch()  # as one that was killed leaves it
+    (folder / "parent").touch()  # left by a killed parent
     with warm.start_parent(folder / "parent", inherited) as environment:
         assert (folder / "parent").is_socket()
     assert not (folder / "parent").exists()
-    ran = ask(folder, environment, "a_job", "0")  # and without it the job is a process of its own
-    assert ran.returncode == 0
+    result = ask(folder, environment, "a_job", "0")  # without a parent the job runs in its own process
+    assert result.returncode == 0
 
 
 CODE = """\
@@ -156,7 +156,7 @@ def write_notebook(folder, *more: str) -> None:
         nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), folder / "notebooks/42_question.ipynb"
     )
     (folder / "params").symlink_to(paths.ROOT / "params")
-    shutil.copytree(paths.ROOT / "lib", folder / "lib")  # its root is where its lib lies
+    shutil.copytree(paths.ROOT / "lib", folder / "lib")  # because the study's root is the folder of its lib
 
 
 def runner_of(place: str) -> list[str]:
@@ -166,13 +166,13 @@ def runner_of(place: str) -> list[str]:
 def test_a_forked_kernel_runs_a_notebook_as_a_spawned_one_does_in_no_more_memory(environment, tmp_path):
     write_notebook(tmp_path, MEMORY)
     copies, memory = {}, {}
-    for place, found in (("forked", environment), ("spawned", spawning(environment))):
-        ran = ask(tmp_path, found | {"PYTHONPATH": str(tmp_path)}, *runner_of(place))
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+    for place, variables in (("forked", environment), ("spawned", spawning(environment))):
+        result = ask(tmp_path, variables | {"PYTHONPATH": str(tmp_path)}, *runner_of(place))
+        assert result.returncode == 0, result.stdout + result.stderr
         copy = nbformat.read(tmp_path / f"outputs/smoke/notebooks/42_question--{place}.ipynb", 4)
         assert copy.metadata.papermill.end_time and copy.metadata.papermill.parameters.place == place
-        last = copy.cells[-1].outputs[0]
-        memory[place], pid = map(int, re.match(r"memory (\d+) (\d+)", last.text).groups())
+        memory_line = copy.cells[-1].outputs[0]
+        memory[place], pid = map(int, re.match(r"memory (\d+) (\d+)", memory_line.text).groups())
         assert is_gone(pid)
         copies[place] = [(cell.source.replace(place, ""), cell.get("outputs")) for cell in copy.cells[:-1]]
     assert copies["forked"] == copies["spawned"]

@@ -1,4 +1,4 @@
-"""Whole texts as sequences: how relations are written, what is cut, what is predicted of each kind."""
+"""Whole texts as sequences: how relations are written, what is cut off, the targets of each kind of task."""
 
 import pytest
 import torch
@@ -103,13 +103,13 @@ def test_texts_that_come_with_dummies_have_no_original(tokenizer):
 def test_both_mentions_survive_the_limit(tokenizer, before, between, after, protocol):
     text = "a " * before + "iron " + "b " * between + "zinc" + " c" * after
     first, second = text.index("iron"), text.index("zinc")
-    long = Relation("1", text, Mention("", "DRUG", first, first + 4), Mention("", "DRUG", second, second + 4), "x")
-    task = make_task(tokenizer, "ddi", [long], length=32, protocol=protocol)
-    (sequence,) = task.encode([long])
-    whole = before + between + after + 2 > 40
-    assert len(sequence.tokens) <= 32 and task.cut == whole or not whole
-    one, other = (show(tokenizer, sequence, span) for span in sequence.positions)
-    assert one and other and (one, other) in (("@drug$", "@drug$"), ("iron", "zinc"), ("[E1]", "[E2]"))
+    relation = Relation("1", text, Mention("", "DRUG", first, first + 4), Mention("", "DRUG", second, second + 4), "x")
+    task = make_task(tokenizer, "ddi", [relation], length=32, protocol=protocol)
+    (sequence,) = task.encode([relation])
+    is_long = before + between + after + 2 > 40
+    assert len(sequence.tokens) <= 32 and task.cut == is_long or not is_long
+    left, right = (show(tokenizer, sequence, span) for span in sequence.positions)
+    assert left and right and (left, right) in (("@drug$", "@drug$"), ("iron", "zinc"), ("[E1]", "[E2]"))
 
 
 # Pairs, documents, candidates

@@ -1,4 +1,4 @@
-"""Controls of a page that is open in JupyterLab: the button shows what the fields say; in batch there are none."""
+"""Tests of controls on a page open in JupyterLab: the button shows what the fields say; in batch there are none."""
 
 import re
 import sys
@@ -21,7 +21,7 @@ def show(text: str, name: str = "") -> None:
 
 @pytest.fixture
 def environment(monkeypatch):
-    """That of a kernel which no server and no run of the study started."""
+    """Set the environment of a kernel started by no server and no run of the study; return `monkeypatch`."""
     monkeypatch.delenv(widgets.SESSION, raising=False)
     monkeypatch.delenv(progress.FILE, raising=False)
     return monkeypatch
@@ -30,15 +30,15 @@ def environment(monkeypatch):
 def test_the_button_shows_what_the_fields_say(environment, capsys):
     environment.setenv(widgets.SESSION, PAGE)
     box = widgets.ask_for_sentence(show, "the arm", ["one", "other"])
-    assert VIEW in box._repr_mimebundle_()  # what JupyterLab draws it from
+    assert VIEW in box._repr_mimebundle_()  # what JupyterLab renders
     field, choice, button, _ = box.children
     button.click()
     field.value, choice.value = "the knee", "other"
     button.click()
     field.value = ""
     button.click()
-    said = re.findall(r"[\w ]+(?=\n)", capsys.readouterr().out)  # between what clears the output
-    assert said == ["THE ARM one", "THE KNEE other", "no sentence"] and not button.disabled
+    lines = re.findall(r"[\w ]+(?=\n)", capsys.readouterr().out)  # without the codes that clear the output
+    assert lines == ["THE ARM one", "THE KNEE other", "no sentence"] and not button.disabled
 
 
 def test_without_choices_there_is_the_field_alone(environment, capsys):

@@ -1,4 +1,4 @@
-"""Nothing that decides a number has moved: tools/witness.py, and that it would notice."""
+"""Tests that nothing that decides a number has changed, and that tools/witness.py notices changes."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ def test_no_example_of_the_real_data_moved(real_data):
 
 
 def unpack(path) -> dict[str, bytes]:
-    """The content of a file: compressed bytes depend on the version of zlib."""
+    """Return the uncompressed content of a file, because compressed bytes depend on the version of zlib."""
     if path.suffix == ".zip":
         with zipfile.ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
@@ -40,7 +40,7 @@ def test_the_made_up_files_are_those_that_the_tool_writes(tmp_path):
 
 @pytest.fixture
 def record(tmp_path):
-    """A record of a table and a run for each scale."""
+    """Write a record with a table and a run for each scale."""
     for scale in witness.SCALES:
         (tmp_path / scale / "tables").mkdir(parents=True)
         (tmp_path / scale / "results").mkdir()
@@ -83,8 +83,8 @@ def test_a_record_that_is_not_where_it_is_looked_for_is_a_fault(record):
         ("9 rows ab12, version 1", "9 rows ab12, version 1", True, False),
         ("9 rows ab12, version 1", "9 rows cd34, version 1", False, True),
         ("9 rows ab12, version 1", "9 rows cd34, version 2", False, False),
-        ("9 rows ab12", "9 rows cd34", False, False),  # of a table: no version goes with it
-        ("5.371606 5.040519, version 1", "5.371661 5.040519, version 1", True, False),  # another processor's rounding
+        ("9 rows ab12", "9 rows cd34", False, False),  # a table has no version
+        ("5.371606 5.040519, version 1", "5.371661 5.040519, version 1", True, False),  # rounding of another processor
         ("5.371606 5.040519, version 1", "5.372806 5.040519, version 1", False, True),
         ("5.371606 5.040519, version 1", "5.371606, version 1", False, True),
     ],

@@ -1,4 +1,4 @@
-"""Classes of words of unlabelled text, and a CRF that sees them."""
+"""Word classes from unlabelled text, and a CRF that uses them."""
 
 import pytest
 
@@ -30,8 +30,8 @@ def test_a_crf_tags_words_that_it_knows_from_unlabelled_text_alone(monkeypatch):
     dataset = Dataset("tags", "Tags", "tagging", "", "entity-f1", list, {})
     train = [Sentence([name], ["B-D"]) for name in DRUGS[:4]] + [Sentence([name], ["O"]) for name in PLACES[:4]]
     test = [Sentence(["Ezetin"], ["B-D"]), Sentence(["Eger"], ["O"])]
-    kept = word_classes.WordClasses(classes, "a fingerprint")
-    *_, method = baselines.list_baselines("tagging", kept)
+    with_fingerprint = word_classes.WordClasses(classes, "a fingerprint")
+    *_, method = baselines.list_baselines("tagging", with_fingerprint)
     assert (method.kind, method.text) == (baselines.UNLABELLED, "a fingerprint")
     assert method.predict(dataset, train, [test], l2=0.1) == [[sentence.tags for sentence in test]]
     assert {"0k=2:0", "1k=2:1"} <= {*baselines.token_features(["Dolan", "Bern"], classes)[0]}

@@ -1,4 +1,4 @@
-"""What a vocabulary makes of words and texts, and how pages 21 and 22 judge it."""
+"""How a vocabulary tokenizes words and texts, and how pages 21 and 22 judge it."""
 
 import pandas as pd
 import pytest
@@ -21,7 +21,7 @@ def tokenizer():
 
 
 class Spaces:
-    """Marks where words begin, as SentencePiece does."""
+    """A tokenizer that marks the start of words, as SentencePiece does."""
 
     def tokenize(self, term):
         return ["\u2581", "nal", "oxone"]
@@ -55,7 +55,7 @@ def test_texts_are_counted_whole_and_the_tokenizer_stays_as_it_was(tokenizer):
     assert words.count_tokens(tokenizer, ["Risk of", "", "ab"]) == [2, 0, 2]
     assert words.count_tokens(tokenizer, ["risk"] * (words.TEXTS_TOGETHER + 1)) == [1] * (words.TEXTS_TOGETHER + 1)
     stripped, kept = (words.count_tokens(tokenizer, ["abé"], strip_accents=strip) for strip in (True, False))
-    assert stripped == [3] and kept == [1]  # é is unknown, and with it the whole word
+    assert stripped == [3] and kept == [1]  # é is unknown, which makes the whole word unknown
     assert tokenizer.backend_tokenizer.to_str() == before
 
 

@@ -1,4 +1,4 @@
-"""What a scale's budget comes to, from its files and from the runs that were made."""
+"""Tests of the work that a scale's budget comes to, from its files and from finished runs."""
 
 import math
 
@@ -25,12 +25,12 @@ def make_result(*scores: float, seconds: float) -> dict:
 
 @pytest.fixture
 def lines(monkeypatch):
-    """Two models on one dataset, of which one has been run, and one on another that has not."""
-    made = {("pubmedbert", "gad", "gu"): make_result(60.0, 62.0, 64.0, seconds=120)}
-    monkeypatch.setattr(results, "read_result", lambda scale, *run: made.get(run))
+    """Return a plan of three runs: two models on one dataset, one of them finished, and a model on another."""
+    finished = {("pubmedbert", "gad", "gu"): make_result(60.0, 62.0, 64.0, seconds=120)}
+    monkeypatch.setattr(results, "read_result", lambda scale, *run: finished.get(run))
     runs = [("pubmedbert", "gad", "gu"), ("bert-general", "gad", "gu"), ("pubmedbert", "hoc", "gu")]
-    found = pd.DataFrame(PAGE.plan_finetuning(LAPTOP, runs))
-    return found.assign(**{"minutes planned": found["minutes each"] * found["runs planned"]})
+    table = pd.DataFrame(PAGE.plan_finetuning(LAPTOP, runs))
+    return table.assign(**{"minutes planned": table["minutes each"] * table["runs planned"]})
 
 
 def test_a_plan_counts_runs_and_goes_by_those_that_were_made(lines):
@@ -61,15 +61,15 @@ def test_an_encoder_reads_the_tokens_of_its_sequences_as_often_as_it_is_told(tmp
     (tmp_path / "train.tsv").write_text("pain\tB\npain\tO\nfever\tO\n\n" * 300)
     notes = Dataset("mine", "My notes", "tagging", "pains", "entity-f1", conll.read_conll, {"train": ("train.tsv",)})
     make(tmp_path / "encoder", "bert", SIZE)
-    given = load_encoder(tmp_path / "encoder"), notes.at(tmp_path)
+    arguments = load_encoder(tmp_path / "encoder"), notes.at(tmp_path)
     settings = FinetuningSettings(epochs=[2, 4], batch_size=[16], learning_rate=[1e-3], warmup=0.1, weight_decay=0.0,
                                   dropout=0.1, max_length=32)  # fmt: skip
-    assert workload.count_read_tokens(*given, settings) == 3 * 300 * 5  # three words, [CLS] and [SEP]
-    assert workload.count_read_tokens(*given, settings.model_copy(update={"steps": 10})) == 10 * 16 * 5
-    assert workload.count_read_tokens(*given, settings.model_copy(update={"train_instances": 20})) == 3 * 20 * 5
+    assert workload.count_read_tokens(*arguments, settings) == 3 * 300 * 5  # three words, [CLS] and [SEP]
+    assert workload.count_read_tokens(*arguments, settings.model_copy(update={"steps": 10})) == 10 * 16 * 5
+    assert workload.count_read_tokens(*arguments, settings.model_copy(update={"train_instances": 20})) == 3 * 20 * 5
 
 
 def test_hours_are_not_told_without_the_vocabulary_that_counts_words(monkeypatch, tmp_path):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    said = workload.describe_downloads(plan.Plan("released", ["lee-1"]))
-    assert "0 trainings; hours cannot be told without vocabulary 'bert-cased': not at hand" in said
+    text = workload.describe_downloads(plan.Plan("released", ["lee-1"]))
+    assert "0 trainings; hours cannot be told without vocabulary 'bert-cased': not at hand" in text

@@ -1,13 +1,14 @@
-"""The measurement on a machine that is lent for minutes: a GPU and torch, but neither network, git nor Snakemake.
+"""Measure on a machine that is lent for minutes: it has a GPU and torch, but no network, git or Snakemake.
 
-    python tools/gpu.py pack SCALE FOLDER [MODEL ...]  here: all that the runs of the scale's panels need, in one folder
+    python tools/gpu.py pack SCALE FOLDER [MODEL ...]  here: pack all that the scale's panels need into FOLDER
     python FOLDER/gpu.py run SECONDS OUT [PROCESSES]   there: pretrain and fine-tune until the time is over
-    python tools/gpu.py take OUT                       here: what came back, into outputs/<scale>/
+    python tools/gpu.py take OUT                       here: put the results into outputs/<scale>/
 
-The corpora and vocabularies of the scale are built before (./run_all.sh SCALE KEY ...). Runs come in the order of the
-panels, pretraining after pretraining, so that what is there when the time is over is whole; `run` again goes on where
-it stopped, as long as the machine keeps $STUDY_WORK (default: ~/study-gpu). Weights stay there: a model of which a
-result is missing is pretrained again, with all that continue the same one, and all of their results are made again.
+The corpora and vocabularies of the scale must have been built (./run_all.sh SCALE KEY ...). Runs follow the order of
+the panels, one pretraining after another, so that what is done when the time is over is complete. A second `run`
+continues where the first stopped, as long as the machine keeps $STUDY_WORK (default: ~/study-gpu). Weights stay there:
+a model that lacks a result is pretrained again, with all models that continue the same one, and all their results are
+made again.
 """
 
 import json
@@ -27,22 +28,22 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT))  # there PYTHONPATH names the unpacked study first
+sys.path.append(str(ROOT))  # last, because on that machine PYTHONPATH names the unpacked study
 
-MOST = 60 * 10**6  # bytes of a folder
-SAVED = 60.0  # seconds between the times at which results are packed
-PROCESSES = 14  # that share the GPU, each on a core of its own
-# What the study imports to train and such a machine lacks; the versions are those of requirements.lock.
+MOST = 60 * 10**6  # bytes in a packed folder
+SAVED = 60.0  # seconds between packing results
+PROCESSES = 14  # that share the GPU, each on its own core
+# Packages that training needs and such a machine lacks, in the versions of requirements.lock.
 WHEELS = ("annotated-types", "colorlog", "isal", "mwparserfromhell", "optuna", "pydantic", "pydantic-core", "sentencex",
           "seqeval", "typing-inspection")  # fmt: skip
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
-TOKENS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "lp": 1, "pb": 1, "dict_size": 64 * 2**20}]  # of two bytes
+TOKENS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "lp": 1, "pb": 1, "dict_size": 64 * 2**20}]  # two-byte ids
 
 Job = tuple[str, ...]  # "pretrain" and a model, or "finetune", model, dataset and protocol
 
 
 def list_chain(model: str) -> list[str]:
-    """A model, and those that it continues, the first one first."""
+    """List a model after the models that it continues, the first one first."""
     from lib.study import params
 
     initial = params.load("models", model).initial
@@ -50,26 +51,26 @@ def list_chain(model: str) -> list[str]:
 
 
 def list_jobs(runs: Iterable[Sequence[str]]) -> list[Job]:
-    """Each run after the pretraining of its model and of those that this one continues, each once."""
-    pretrained = dict.fromkeys(one for model, *_ in runs for one in list_chain(model))
+    """List the pretraining of all models that runs need, each once, then the runs."""
+    pretrained = dict.fromkeys(ancestor for model, *_ in runs for ancestor in list_chain(model))
     return [*(("pretrain", model) for model in pretrained), *(("finetune", *run) for run in runs)]
 
 
 def order(runs: Sequence[Sequence[str]]) -> list[Job]:
-    """The jobs of runs, pretraining after pretraining."""
+    """List the jobs of runs, one pretraining seed after another."""
     from lib.study import params
 
     seeds = [params.split_seed(model)[1] for model, *_ in runs]
-    by_seed = [list_jobs([run for run, own in zip(runs, seeds, strict=True) if own == seed])
+    by_seed = [list_jobs([run for run, run_seed in zip(runs, seeds, strict=True) if run_seed == seed])
                for seed in sorted({*seeds})]  # fmt: skip
     return list(dict.fromkeys(job for jobs in by_seed for job in jobs))
 
 
 def pack(scale: str, folder: Path, only: Sequence[str] = (), wheels: bool = True) -> None:
-    """Lay into `folder` the study, its data, the text as tokens and the packages that are missing there.
+    """Write into `folder` the study, its data, the text as tokens and the packages that the other machine lacks.
 
-    `only`: the recipes whose runs are wanted, where those of all panels are too many to travel at once. StudyError for
-    changes that are not committed, for nothing to do, and for a folder that becomes too large.
+    `only`: the recipes whose runs to pack, if the runs of all panels are too many to travel at once. Raises StudyError
+    if there are uncommitted changes, if nothing is left to do, or if the folder becomes too large.
     """
     from lib import provenance
     from lib.errors import StudyError
@@ -80,11 +81,13 @@ def pack(scale: str, folder: Path, only: Sequence[str] = (), wheels: bool = True
         raise StudyError("lib, notebooks or params have changes: commit them, as results name the commit")
     runs = [run for run in study.budget.panel_runs() if not only or params.split_seed(run[0])[0] in only]
     chains = {model: {*list_chain(model)} for model, *_ in runs}
-    again = {one for run in runs if not paths.find(paths.results(scale, *run)).exists() for one in chains[run[0]]}
-    runs = [run for run in runs if chains[run[0]] & again]
+    retrained = {
+        ancestor for run in runs if not paths.find(paths.results(scale, *run)).exists() for ancestor in chains[run[0]]
+    }
+    runs = [run for run in runs if chains[run[0]] & retrained]
     if not runs:
-        asked = f" of {', '.join(only)}" if only else ""
-        raise StudyError(f"every run{asked} of the panels of scale '{scale}' has a result, here or in the record")
+        recipes = f" of {', '.join(only)}" if only else ""
+        raise StudyError(f"every run{recipes} of the panels of scale '{scale}' has a result, here or in the record")
     models = [study.model(job[1]) for job in list_jobs(runs) if job[0] == "pretrain"]
     pairs = {(corpus.key, model.vocabulary.key): (corpus, model.vocabulary) for model in models
              for corpus in model.corpora}  # fmt: skip
@@ -95,10 +98,10 @@ def pack(scale: str, folder: Path, only: Sequence[str] = (), wheels: bool = True
     packed = {path: path.relative_to(ROOT) for path in dict.fromkeys(files)}
     for key in dict.fromkeys(dataset for _, dataset, _ in runs):
         dataset = study.dataset(key)
-        found = [path for split in dataset.files for fold in range(1, dataset.folds + 1)
-                 for path in dataset.paths(split, fold)]  # fmt: skip
+        data_files = [path for split in dataset.files for fold in range(1, dataset.folds + 1)
+                      for path in dataset.paths(split, fold)]  # fmt: skip
         packed |= {path: path.relative_to(ROOT) if path.is_relative_to(ROOT) else "data" / path.relative_to(study.data)
-                   for path in found}  # fmt: skip
+                   for path in data_files}  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(folder / "study.tar.xz", "w:xz", preset=9) as archive:
         for path, name in packed.items():
@@ -120,23 +123,23 @@ def pack(scale: str, folder: Path, only: Sequence[str] = (), wheels: bool = True
 
 
 def fetch_wheels(folder: Path, lock: Path) -> None:
-    """The packages of WHEELS for Python 3.12, as the lock pins them."""
+    """Download or build the packages of WHEELS for Python 3.12, in the versions that the lock file pins."""
     pins = dict(re.findall(r"^([a-z0-9_.-]+)==([^ \\]+)", lock.read_text(encoding="utf-8"), re.M))
     pip = [sys.executable, "-m", "pip"]
     for name in WHEELS:
-        pinned = f"{name}=={pins[name]}"
-        platforms = [f"--platform={one}" for one in PLATFORMS]
+        requirement = f"{name}=={pins[name]}"
+        platforms = [f"--platform={platform}" for platform in PLATFORMS]
         download = [*pip, "download", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version=3.12",
-                    "--implementation=cp", *platforms, "--dest", folder, pinned]  # fmt: skip
+                    "--implementation=cp", *platforms, "--dest", folder, requirement]  # fmt: skip
         if subprocess.run(download, capture_output=True).returncode:  # only its source is published
-            subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, pinned], check=True)
+            subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, requirement], check=True)
 
 
 def unpack(here: Path, work: Path) -> dict:
-    """What was packed, laid open in `work`, once; the plan. This process and its children then find it."""
-    packed = (here / "plan.json").read_text(encoding="utf-8")
+    """Unpack into `work`, once, put it on the import path of this process and its children, and return the plan."""
+    plan_text = (here / "plan.json").read_text(encoding="utf-8")
     if (work / "plan.json").exists():
-        if (work / "plan.json").read_text(encoding="utf-8") != packed:
+        if (work / "plan.json").read_text(encoding="utf-8") != plan_text:
             raise SystemExit(f"error: {work} holds another plan: delete it, or set STUDY_WORK to another folder")
     else:
         for name in ("study", "tokens"):
@@ -145,30 +148,30 @@ def unpack(here: Path, work: Path) -> dict:
         if wheels := [*here.glob("wheels/*.whl")]:
             pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-compile"]
             subprocess.run([*pip, "--target", work / "site", *wheels], check=True)
-        (work / "plan.json").write_text(packed, encoding="utf-8")  # last: what is there is whole
-    plan = json.loads(packed)
-    found = [str(work), str(work / "site")]
-    sys.path[:0] = found
+        (work / "plan.json").write_text(plan_text, encoding="utf-8")  # last, so that it marks a complete folder
+    plan = json.loads(plan_text)
+    import_paths = [str(work), str(work / "site")]
+    sys.path[:0] = import_paths
     os.environ |= {
-        "PYTHONPATH": os.pathsep.join([*found, os.environ.get("PYTHONPATH", "")]), "STUDY_DATA": str(work / "data"),
-        "STUDY_COMMIT": plan["commit"], "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
-        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join([*import_paths, os.environ.get("PYTHONPATH", "")]),
+        "STUDY_DATA": str(work / "data"), "STUDY_COMMIT": plan["commit"], "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1",
     }  # fmt: skip
     return plan
 
 
 def share_gpu() -> None:
-    """Let processes compute side by side on the GPU, where NVIDIA's service for that is installed; else in turns."""
+    """Start NVIDIA's MPS if it is installed, so that processes share the GPU; without it they take turns."""
     if command := shutil.which("nvidia-cuda-mps-control"):
         subprocess.run([command, "-d"], check=False)
 
 
 def work_off(connection: Connection, scale: str) -> None:
-    """Do jobs as they come, each answered by what went wrong, or an empty string."""
+    """Do jobs as they arrive; answer each with its traceback, or an empty string if it succeeds."""
     from lib import parent
     from lib.study import open_study
 
-    parent.watch()  # which may be killed
+    parent.watch()  # this process ends if its parent is killed
     study = open_study(scale)
     while True:
         kind, *keys = connection.recv()
@@ -178,13 +181,13 @@ def work_off(connection: Connection, scale: str) -> None:
             else:
                 study.finetune(*keys)
             connection.send("")
-        except Exception:  # one that failed leaves the others
+        except Exception:  # a failed job must not stop the others
             connection.send(traceback.format_exc())
 
 
 @dataclass
 class Crew:
-    """Processes that work off jobs, each at most one."""
+    """Processes that do jobs, one each at a time."""
 
     scale: str
     size: int
@@ -193,10 +196,10 @@ class Crew:
     processes: dict[Connection, multiprocessing.Process] = field(default_factory=dict)
 
     def start(self, job: Job) -> None:
-        """Give a job to a process that waits, or to a new one."""
+        """Give a job to an idle process, or to a new one."""
         if not self.idle:
             ours, theirs = multiprocessing.Pipe()
-            context = multiprocessing.get_context("spawn")  # a GPU that was looked at does not survive a fork
+            context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork once it is initialised
             process = context.Process(target=work_off, args=(theirs, self.scale), daemon=True)
             process.start()
             theirs.close()
@@ -207,15 +210,15 @@ class Crew:
         self.busy[connection] = job, time.monotonic()
 
     def finish(self, seconds: float) -> Iterable[tuple[Job, float, str]]:
-        """The jobs that end within so many seconds: how long each took, and what went wrong."""
+        """Yield the jobs that end within `seconds`, each with its duration and its problem, empty if it succeeded."""
         for connection in wait(list(self.busy), seconds):
-            job, begun = self.busy.pop(connection)
+            job, start_time = self.busy.pop(connection)
             try:
                 problem = connection.recv()
                 self.idle.append(connection)
             except EOFError:
                 problem = f"its process ended with {self.processes[connection].exitcode}"
-            yield job, time.monotonic() - begun, problem
+            yield job, time.monotonic() - start_time, problem
 
     def stop(self) -> None:
         for process in self.processes.values():
@@ -224,9 +227,9 @@ class Crew:
 
 
 def run(here: Path, work: Path, seconds: float, out: Path, processes: int = PROCESSES) -> int:
-    """Work off the plan until the time is over, and pack what came of it into `out`; how many jobs failed.
+    """Do the jobs of the plan until the time is over, pack their results into `out`, and return how many failed.
 
-    A job is not begun when one like it took longer than what is left.
+    A job is not started if the longest one of its kind took more than the time left.
     """
     deadline = time.monotonic() + seconds
     plan = unpack(here, work)
@@ -236,14 +239,14 @@ def run(here: Path, work: Path, seconds: float, out: Path, processes: int = PROC
     scale, waiting = plan["scale"], [tuple(job) for job in plan["jobs"]]
     done = {job for job in waiting if result_of(scale, job).exists()}
     waiting = [job for job in waiting if job not in done]
-    took: dict[str, float] = {}  # seconds of the longest job of a kind
-    failed, crew, saved = 0, Crew(scale, processes), time.monotonic()
+    longest: dict[str, float] = {}  # kind of job -> seconds of its longest
+    failed, crew, last_save = 0, Crew(scale, processes), time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     needs = {job: params.load("models", job[1]).initial if job[0] == "pretrain" else job[1] for job in waiting}
 
     def may_begin(job: Job) -> bool:
         ready = not needs[job] or ("pretrain", needs[job]) in done
-        return ready and time.monotonic() + took.get(name_kind(job), 0.0) < deadline
+        return ready and time.monotonic() + longest.get(name_kind(job), 0.0) < deadline
 
     while time.monotonic() < deadline:
         while len(crew.busy) < crew.size and (job := next(filter(may_begin, waiting), None)):
@@ -251,27 +254,27 @@ def run(here: Path, work: Path, seconds: float, out: Path, processes: int = PROC
             crew.start(job)
         if not crew.busy:
             break
-        for job, lasted, problem in crew.finish(min(1.0, max(0.0, deadline - time.monotonic()))):
-            print(f"{'FAILED' if problem else 'done  '} {' '.join(job)} ({lasted:.0f} s) {problem}", flush=True)
-            note = {"job": job, "seconds": round(lasted, 1), "problem": problem}
+        for job, duration, problem in crew.finish(min(1.0, max(0.0, deadline - time.monotonic()))):
+            print(f"{'FAILED' if problem else 'done  '} {' '.join(job)} ({duration:.0f} s) {problem}", flush=True)
+            entry = {"job": job, "seconds": round(duration, 1), "problem": problem}
             with open(out / "jobs.jsonl", "a", encoding="utf-8") as file:
-                file.write(json.dumps(note) + "\n")
+                file.write(json.dumps(entry) + "\n")
             failed += bool(problem)
             if not problem:
                 done.add(job)
-                took[name_kind(job)] = max(lasted, took.get(name_kind(job), 0.0))
-        if time.monotonic() - saved > SAVED:
+                longest[name_kind(job)] = max(duration, longest.get(name_kind(job), 0.0))
+        if time.monotonic() - last_save > SAVED:
             save(scale, done, out)
-            saved = time.monotonic()
+            last_save = time.monotonic()
     crew.stop()
-    left = len(waiting) + len(crew.busy)
-    print(f"{len(done)} jobs done, {failed} failed, {len(crew.busy)} broken off, {left} left", flush=True)
+    remaining = len(waiting) + len(crew.busy)
+    print(f"{len(done)} jobs done, {failed} failed, {len(crew.busy)} broken off, {remaining} left", flush=True)
     save(scale, done, out)
     return failed
 
 
 def save(scale: str, done: Iterable[Job], out: Path) -> None:
-    """Pack what jobs have come to: results, and of models their record and log."""
+    """Pack the results of finished jobs: for models, their record and log."""
     from lib.study import paths
 
     temporary = out / ".results.tar.xz.tmp"
@@ -279,13 +282,13 @@ def save(scale: str, done: Iterable[Job], out: Path) -> None:
         archive.add(paths.ROOT / "plan.json", "plan.json")
         for job in sorted(done):
             path = result_of(scale, job)
-            for found in (path, path.with_name("log.jsonl")) if job[0] == "pretrain" else (path,):
-                archive.add(found, found.relative_to(paths.ROOT))
+            for file in (path, path.with_name("log.jsonl")) if job[0] == "pretrain" else (path,):
+                archive.add(file, file.relative_to(paths.ROOT))
     os.replace(temporary, out / "results.tar.xz")
 
 
 def result_of(scale: str, job: Job) -> Path:
-    """The file that says that a job was done."""
+    """Return the file that shows that a job is done."""
     from lib.study import paths
 
     kind, *keys = job
@@ -293,35 +296,36 @@ def result_of(scale: str, job: Job) -> Path:
 
 
 def name_kind(job: Job) -> str:
-    """What jobs that last about as long have in common: a recipe, or a dataset and protocol."""
+    """Return what jobs of about the same duration share: a recipe, or a dataset and protocol."""
     from lib.study import params
 
     return params.split_seed(job[1])[0] if job[0] == "pretrain" else " ".join(job[2:])
 
 
 def take(out: Path) -> None:
-    """Put what came back below outputs/; the results that models have there of other weights go.
+    """Put the returned files below outputs/, and delete these models' results there that come from other weights.
 
-    A model of which the record has results that did not all come again is left out: it would be of two weights.
+    A model is left out if the record has results of it that did not come again, because it would mix two sets of
+    weights.
     """
     with tarfile.open(out / "results.tar.xz") as archive:
         members = [member for member in archive.getmembers() if member.name.startswith("outputs/")]
         mixed = find_mixed({member.name for member in members})
         members = [member for member in members if name_owner(member.name) not in mixed]
         archive.extractall(ROOT, members, filter="data")
-    came = [ROOT / member.name for member in members if Path(member.name).parent.name == "results"]
-    weights = {(path.parent, name_model(path)): read_weights(path) for path in came}
-    old = [path for folder, model in weights for path in folder.glob(f"{model}--*.json")
-           if read_weights(path) != weights[folder, model]]  # fmt: skip
-    for path in old:
+    new_results = [ROOT / member.name for member in members if Path(member.name).parent.name == "results"]
+    weights = {(path.parent, name_model(path)): read_weights(path) for path in new_results}
+    outdated = [path for folder, model in weights for path in folder.glob(f"{model}--*.json")
+                if read_weights(path) != weights[folder, model]]  # fmt: skip
+    for path in outdated:
         path.unlink()
-    print(f"{len(members)} files taken over, {len(old)} results of other weights taken away")
+    print(f"{len(members)} files taken over, {len(outdated)} results of other weights taken away")
     if mixed:
         print(f"left out, as the record has results of theirs that did not come again: {', '.join(sorted(mixed))}")
 
 
 def find_mixed(came: set[str]) -> set[str]:
-    """The models of which some results came and others stand in the record."""
+    """Return the models that have some new results, and others only in the record."""
     results = {name for name in came if Path(name).parent.name == "results"}
     scales = {Path(name).parts[1] for name in results}
     recorded = {f"outputs/{scale}/results/{path.name}" for scale in scales
@@ -330,7 +334,7 @@ def find_mixed(came: set[str]) -> set[str]:
 
 
 def name_owner(member: str) -> str:
-    """The model that a packed file is of: a result, or a file in its folder."""
+    """Return the model that a packed file belongs to: a result, or a file in the model's folder."""
     path = Path(member)
     return name_model(path) if path.parent.name == "results" else path.parent.name
 
@@ -340,7 +344,7 @@ def name_model(result: Path) -> str:
 
 
 def read_weights(result: Path) -> str:
-    """The fingerprint of the weights that a result is of."""
+    """Return the fingerprint of the weights that a result comes from."""
     return json.loads(result.read_text(encoding="utf-8"))["runs"][0]["inputs"]["model"]
 
 

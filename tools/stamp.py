@@ -1,8 +1,8 @@
-"""Give results that were made before names changed the names of today; nothing is computed again.
+"""Rename the outdated keys of older results; nothing is computed again.
 
     python tools/stamp.py [FOLDER ...]    folders of scales; none: all below outputs/
 
-Renamed are keys of results, which no identity follows from. What was measured stays as it is.
+Only keys that do not affect the identity of a result are renamed. Measured values stay as they are.
 """
 
 import sys
@@ -17,7 +17,7 @@ RENAMED = {"setting": "protocol"}
 
 
 def rename_keys(path: Path) -> bool:
-    """Give the keys of a file of results the names of today; whether any was another."""
+    """Rename the outdated keys of a result file, and return whether it had any."""
     result = artefacts.read_json(path)
     renamed = {RENAMED.get(name, name): value for name, value in result.items()}
     if renamed != result:

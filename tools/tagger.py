@@ -3,11 +3,10 @@
     STUDY_DATA=folder python tools/tagger.py make ENCODER FOLDER [--epochs N] [--threads N]
     STUDY_DATA=folder python tools/tagger.py score FOLDER
 
-`make` fine-tunes the encoder on the training sentences of all sets together (protocol small-tagger) and keeps it in
-FOLDER, in bfloat16; `score` puts the folder through each set's test and writes FOLDER/scores.csv. The word of a
-sentence that has no entity of the types of its set may be an entity of any other (Crf.loss_of_any). A sentence that
-stands in several sets has the entities of all; training sentences that stand in a development or test set of any are
-left out.
+`make` fine-tunes the encoder on the training sentences of all datasets together (protocol small-tagger) and saves it in
+FOLDER, in bfloat16; `score` tests it on each dataset's test set and writes FOLDER/scores.csv. A word that is not an
+entity of its dataset's type may be an entity of any other type (Crf.loss_of_any). A sentence that occurs in several
+datasets gets the entities of all; training sentences that occur in any development or test set are left out.
 """
 
 import argparse
@@ -34,7 +33,7 @@ from lib.study import open_study, params, results  # noqa: E402
 from lib.study.study import Study  # noqa: E402
 from lib.training.optimization import Machine  # noqa: E402
 
-SETS = {  # type -> the sets in which it is annotated
+SETS = {  # type -> the datasets in which it is annotated
     "Disease": ("ncbi-disease", "bc5cdr-disease"),
     "Chemical": ("bc5cdr-chem",),
     "Gene": ("bc2gm",),
@@ -51,58 +50,61 @@ By `tools/tagger.py score`, of the weights as they are here, in bfloat16. Only t
 whole entities. *Baseline*: the best without pretraining, a CRF with or without word classes or a dictionary, \
 which learnt from this set alone (`outputs/record/laptop/tables/baselines.csv`). One seed; rates and epochs were set \
 once and not searched."""
-SPARSE = "linnaeus"  # whole articles: seven sentences of eight have no entity, of which as many stay as have one
+SPARSE = "linnaeus"  # whole articles: seven sentences of eight have no entity; as many of those are kept as have one
 SCALE, PROTOCOL, SEED = "two-hours", "small-tagger", 1
 
 
 def read_as(dataset: Dataset, kind: str, split: str) -> list[Sentence]:
-    """The sentences of a set of one type, which has this name in all sets."""
+    """Read the sentences of a dataset of one type, and give its entities the type `kind`."""
     return [
-        replace(one, tags=[join_tag(split_tag(tag)[0], kind if tag != "O" else "") for tag in one.tags],
+        replace(sentence, tags=[join_tag(split_tag(tag)[0], kind if tag != "O" else "") for tag in sentence.tags],
                 annotated=(kind,))
-        for one in dataset.load(split)
+        for sentence in dataset.load(split)
     ]  # fmt: skip
 
 
 def thin_out(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """All sentences with an entity, and as many of the others, drawn at random."""
-    empty = [number for number, one in enumerate(sentences) if set(one.tags) == {"O"}]
-    kept = len(sentences) - len(empty)
-    dropped = set(random.Random(SEED).sample(empty, max(0, len(empty) - kept)))
-    return [one for number, one in enumerate(sentences) if number not in dropped]
+    """Return all sentences with an entity, and as many of the others, drawn at random."""
+    empty = [number for number, sentence in enumerate(sentences) if set(sentence.tags) == {"O"}]
+    entity_count = len(sentences) - len(empty)
+    dropped = set(random.Random(SEED).sample(empty, max(0, len(empty) - entity_count)))
+    return [sentence for number, sentence in enumerate(sentences) if number not in dropped]
 
 
 def merge(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
-    """Each sentence once, with the entities of all types that it is annotated for; where types overlap, the first's."""
-    found: dict[tuple[str, ...], Sentence] = {}
-    for one in sentences:
-        before = found.setdefault(tuple(one.words), one)
-        new = [kind for kind in one.annotated if kind not in before.annotated]
-        if not new:
+    """Yield each sentence once, with the entities of all its annotated types; if they overlap, the first type wins."""
+    merged: dict[tuple[str, ...], Sentence] = {}
+    for sentence in sentences:
+        earlier = merged.setdefault(tuple(sentence.words), sentence)
+        new_types = [kind for kind in sentence.annotated if kind not in earlier.annotated]
+        if not new_types:
             continue
-        taken = [there if there != "O" else tag for there, tag in zip(before.tags, one.tags, strict=True)]
-        found[tuple(one.words)] = replace(before, tags=taken, annotated=(*before.annotated, *new))
-    yield from found.values()
+        tags = [
+            earlier_tag if earlier_tag != "O" else tag
+            for earlier_tag, tag in zip(earlier.tags, sentence.tags, strict=True)
+        ]
+        merged[tuple(sentence.words)] = replace(earlier, tags=tags, annotated=(*earlier.annotated, *new_types))
+    yield from merged.values()
 
 
 def join(datasets: dict[str, Sequence[Dataset]], left_out: Counter) -> Dataset:
-    """All sets as one, read from the files of all; `left_out` takes how many training sentences are not in it."""
+    """Return all datasets as one, read from the files of all. `left_out` counts the training sentences left out."""
     parts = defaultdict(list)
     for kind, sets in datasets.items():
-        for each in sets:
+        for dataset in sets:
             for split in SPLITS:
-                sentences = read_as(each, kind, split)
-                if (each.key, split) == (SPARSE, "train"):
-                    whole, sentences = sentences, thin_out(sentences)
-                    left_out[f"of {each.title} without an entity"] = len(whole) - len(sentences)
+                sentences = read_as(dataset, kind, split)
+                if (dataset.key, split) == (SPARSE, "train"):
+                    all_sentences, sentences = sentences, thin_out(sentences)
+                    left_out[f"of {dataset.title} without an entity"] = len(all_sentences) - len(sentences)
                 parts[split] += sentences
-    tested = {tuple(one.words) for split in ("dev", "test") for one in parts[split]}
-    kept = [one for one in parts["train"] if tuple(one.words) not in tested]
+    test_words = {tuple(one.words) for split in ("dev", "test") for one in parts[split]}
+    kept = [one for one in parts["train"] if tuple(one.words) not in test_words]
     left_out["that stand in a development or test set"] = len(parts["train"]) - len(kept)
     parts["train"] = list(merge(kept))
     left_out["joined with an equal one"] = len(kept) - len(parts["train"])
-    every = [one for sets in datasets.values() for one in sets]
-    files = {split: tuple(str(path.resolve()) for one in every for path in one.paths(split)) for split in SPLITS}
+    all_datasets = [one for sets in datasets.values() for one in sets]
+    files = {split: tuple(str(path.resolve()) for one in all_datasets for path in one.paths(split)) for split in SPLITS}
     merged = {files["train"]: parts["train"]} | {files[split]: list(merge(parts[split])) for split in ("dev", "test")}
     return Dataset(
         "entities", "the sets together", "tagging", "diseases, chemicals, genes and species", "entity-type-f1",
@@ -119,38 +121,38 @@ def make(encoder: str, folder: Path, epochs: int, threads: int) -> None:
     dataset = join(open_sets(study), left_out)
     settings = params.load_finetuning(PROTOCOL, dataset.key, dataset.family, SCALE)
     settings = settings.model_copy(update={"epochs": [epochs], "runs": 1})
-    how = say_made(dataset, left_out)
-    print(how, flush=True)
+    description = say_made(dataset, left_out)
+    print(description, flush=True)
     finetune(study.encoder(encoder), dataset, settings, [SEED], folder.with_name(f"{folder.name}-runs"),
              Machine(threads=threads), save=folder)  # fmt: skip
     saved.round_weights(folder)
-    add_to_card(folder, MADE, how)
+    add_to_card(folder, MADE, description)
 
 
 def say_made(dataset: Dataset, left_out: Counter) -> str:
-    """The card's part about the training sentences."""
+    """Return the card's part about the training sentences."""
     sets = ", ".join(key for keys in SETS.values() for key in keys)
-    said = "; ".join(f"{number:,} {what}" for what, number in left_out.items())
-    return HOW.format(sets=sets, sentences=len(dataset.load("train")), left_out=said)
+    exclusions = "; ".join(f"{number:,} {reason}" for reason, number in left_out.items())
+    return HOW.format(sets=sets, sentences=len(dataset.load("train")), left_out=exclusions)
 
 
 def add_to_card(folder: Path, heading: str, text: str) -> None:
-    """Put a part at the end of the card, in place of the one of that heading and what follows it."""
+    """Append a part to the card. It replaces any part with the same heading, and all that follows it."""
     card = folder / "README.md"
-    before = card.read_text(encoding="utf-8").split(heading)[0].rstrip()
-    write_text(card, f"{before}\n\n{heading}\n\n{text}\n")
+    preceding = card.read_text(encoding="utf-8").split(heading)[0].rstrip()
+    write_text(card, f"{preceding}\n\n{heading}\n\n{text}\n")
 
 
 def score(folder: Path) -> None:
-    """Each set's test by the saved model, to scores.csv and the card, beside the best baseline."""
+    """Score the saved model on each test set, and write the scores and the best baseline to scores.csv and the card."""
     model, rows = saved.load_saved(folder), []
     baselines = open_study("laptop").baselines().query("score == 'f1'").set_index("dataset")
     for kind, sets in open_sets(open_study(SCALE)).items():
         for dataset in sets:
             test = read_as(dataset, kind, "test")
             scores = dataset.score(test, model.predict(test))
-            without = baselines.loc[dataset.key, ["without_pretraining", "unlabelled_text"]].max()
-            numbers = {name: scores[name] for name in ("precision", "recall", "f1")} | {"baseline f1": without}
+            baseline = baselines.loc[dataset.key, ["without_pretraining", "unlabelled_text"]].max()
+            numbers = {name: scores[name] for name in ("precision", "recall", "f1")} | {"baseline f1": baseline}
             rows.append({"type": kind, "dataset": dataset.key, "sentences": len(test)}
                         | {name: f"{value:.2f}" for name, value in numbers.items()})  # fmt: skip
             print(rows[-1], flush=True)
@@ -166,8 +168,8 @@ def main(words: list[str]) -> int:
     commands.choices["make"].add_argument("encoder")
     commands.choices["make"].add_argument("--epochs", type=int, default=4)
     commands.choices["make"].add_argument("--threads", type=int, default=2)
-    for each in commands.choices.values():
-        each.add_argument("folder", type=Path)
+    for command in commands.choices.values():
+        command.add_argument("folder", type=Path)
     options = parser.parse_args(words)
     try:
         if options.command == "make":

@@ -1,14 +1,13 @@
-"""The witness of moves: what has to be equal before and after one.
+"""The witness of refactoring: digests of everything that must stay equal when code moves.
 
-It holds digests of every number that is committed, of every example of every dataset as it is read, of every integer
-that pretraining makes of text, of first losses and of scores, in tests/witness/*.json. The tests compare them with what
-they find.
+tests/witness/*.json holds digests of every committed number, every example of every dataset as read, every integer that
+pretraining makes from text, first losses, and scores. The tests compare them with what the code gives.
 
-    python tools/witness.py           compare; a line for each difference, and exit status 1 where there is one
-    python tools/witness.py --write   take what is found now, after a change made on purpose; the commit says which.
-                                      Refused where numbers changed and the VERSION of what makes them did not, unless
+    python tools/witness.py           compare: print a line for each difference, and exit with status 1 if there is one
+    python tools/witness.py --write   record the current digests, after an intended change; the commit says which.
+                                      Refused if numbers changed and the VERSION of what makes them did not, unless
                                       --other-files says that they are made from other files
-    python tools/witness.py --all     both with every example of the real data ($STUDY_DATA), which takes minutes
+    python tools/witness.py --all     either, with every example of the real data ($STUDY_DATA), which takes minutes
 """
 
 import argparse
@@ -51,123 +50,124 @@ from lib.vocabularies import learning  # noqa: E402
 
 WITNESS = ROOT / "tests" / "witness"
 SCALES = ("laptop", "two-hours", "gpu-minutes", "weekend", "encoder-14m")  # whose results and tables are committed
-PROSE = {"note", "commit"}  # columns of a table that may be said otherwise
-# Of a run: not what it measured.
+PROSE = {"note", "commit"}  # columns of a table that may be reworded
+# Entries of a run that are not measurements.
 PROVENANCE = {"stage", "version", "fingerprint", "settings", "inputs", "commit", "versions", "log"}
 LOSS = re.compile(r"\b\d+\.\d{6}\b")
-STEPS = 3  # of which losses are compared
-# Datasets and protocols, one of each kind of head.
+STEPS = 3  # whose losses are compared
+# Datasets and protocols: one for each kind of head.
 HEADS = (("ncbi-disease", "gu"), ("ncbi-disease", "gu-bilstm"), ("ebm-pico", "gu"), ("ddi", "gu"),
          ("ddi", "gu-markers-starts"), ("biosses", "gu"), ("hoc", "gu"), ("pubmedqa", "gu"),
          ("bioasq-7b-factoid", "lee"))  # fmt: skip
-FIRST = 200  # examples of each part of the real data, without --all
-# One of each way to make batches. Vocabularies of SentencePiece are left out: their training computes in floats, which
-# may come out otherwise on another processor.
+FIRST = 200  # examples of each part of the real data that are compared without --all
+# One for each way of making batches. SentencePiece vocabularies are left out because their training computes in floats,
+# which may differ on another processor.
 MODELS = ("bert-general-pubmed", "pubmedbert", "oubiobert", "oubiobert-neither", "bio-electra")
 
-Digests = dict[str, str]  # of a place, such as a column of a table: what is found there
+Digests = dict[str, str]  # place, such as a column of a table -> digest of its content
 
 
 def digest(content) -> str:
-    """A short hash of anything that JSON can hold; of floats to the last bit."""
+    """Return a short hash of anything that JSON can hold; floats count to the last bit."""
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:12]
 
 
 def witness_record(outputs: Path = ROOT / "outputs" / "record") -> Digests:
-    """Every column of every committed table, and what every committed run measured.
+    """Return digests of every column of every committed table, and of what every committed run measured.
 
-    AssertionError where a scale has none: that a record is looked for in the wrong place must not look like peace.
+    Raises AssertionError if a scale has none, so that looking in the wrong place does not pass as agreement.
     """
-    found = {}
+    digests = {}
     for scale in SCALES:
         tables, runs = sorted(outputs.glob(f"{scale}/tables/*.csv")), sorted(outputs.glob(f"{scale}/results/*.json"))
         assert tables and runs, f"no committed tables or results of scale '{scale}' below {show_path(outputs)}"
         for path in [*outputs.glob(f"{scale}/*.csv"), *tables]:
             table = pd.read_csv(path, dtype=str, keep_default_na=False)
             for column in [name for name in table if name not in PROSE]:
-                found[f"{scale}/{path.stem}: {column}"] = f"{len(table)} rows {digest(table[column].tolist())}"
+                digests[f"{scale}/{path.stem}: {column}"] = f"{len(table)} rows {digest(table[column].tolist())}"
         for path in runs:
-            measured = json.loads(path.read_text(encoding="utf-8"))["runs"]
-            facts = [[v for k, v in run.items() if k not in PROVENANCE | {"scores"}] for run in measured]
-            scores = digest([run["scores"] for run in measured])
-            found[f"{scale}/{path.stem}"] = f"{len(measured)} runs, scores {scores}, facts {digest(facts)}"
-    return found
+            run_records = json.loads(path.read_text(encoding="utf-8"))["runs"]
+            facts = [[v for k, v in run.items() if k not in PROVENANCE | {"scores"}] for run in run_records]
+            scores = digest([run["scores"] for run in run_records])
+            digests[f"{scale}/{path.stem}"] = f"{len(run_records)} runs, scores {scores}, facts {digest(facts)}"
+    return digests
 
 
 def list_fields(example: Instance) -> tuple:
-    """The values of an example, without one at its end that says nothing."""
+    """Return the values of an example's fields, without a None at the end."""
     values = dataclasses.astuple(example)
     return values[:-1] if values[-1] is None else values
 
 
 def witness_examples(scale: str, first: int | None = None) -> Digests:
-    """Every example of every part of every dataset at hand: as read, as models read it, and as natural text.
+    """Return digests of the examples of every dataset at hand: as read, as models read them, and as natural text.
 
-    Names of classes and fields may change without a difference; values and their order may not.
+    `first`: how many examples of each part are read; None: all. Names of classes and fields may change without a
+    difference; values and their order may not.
     """
-    found = {}
+    digests = {}
     for key in registry.DATASETS:
         dataset = open_study(scale).dataset(key)
-        splits = [] if dataset.punkt else dataset.splits  # its parameters are fetched and have no version
+        splits = [] if dataset.punkt else dataset.splits  # Punkt's parameters are downloaded and have no version
         for split, fold in dataset.parts:
             if split not in splits:
                 continue
             examples = dataset.load(split, fold)
-            some = examples[:first]
-            found[f"{key} {split} {fold}"] = ", ".join(
+            sample = examples[:first]
+            digests[f"{key} {split} {fold}"] = ", ".join(
                 [f"{len(examples)} examples"]
                 + [
-                    f"{name} {digest([view(example) for example in some])}"
+                    f"{name} {digest([view(example) for example in sample])}"
                     for name, view in (("fields", list_fields), ("inputs", attrgetter("inputs")),
                                        ("texts", attrgetter("natural")))
                 ]
                 + [f"version {dataset.version}"]
             )  # fmt: skip
-    return found
+    return digests
 
 
 def witness_test_sentences(scale: str) -> Digests:
-    """The test sentences that are kept out of every corpus."""
-    dataset_texts.test_texts.cache_clear()  # it knows the scale alone, and not whose data lie there
-    study, found = open_study(scale), {}
+    """Return digests of the test sentences that are kept out of every corpus."""
+    dataset_texts.test_texts.cache_clear()  # cached by scale only, although the data folder may differ
+    study, digests = open_study(scale), {}
     for key in dataset_texts.test_texts(study):
         index = leakage.index_sentences(dataset_texts.read_test_sentences(study, key))
-        found[f"test sentences of {key}"] = (
+        digests[f"test sentences of {key}"] = (
             f"{len(index)} sentences {digest(index.to_pylist())}, version {dataset_texts.VERSION}"
         )
     dataset_texts.test_texts.cache_clear()
-    return found
+    return digests
 
 
 def witness_pretraining() -> Digests:
-    """From the made-up files to the batches of a model of each kind, each stage of it by itself."""
-    scale, study, found = "smoke", open_study("smoke"), {}
+    """Return digests of each stage of pretraining, from the made-up files to the batches of each kind of model."""
+    scale, study, digests = "smoke", open_study("smoke"), {}
     dataset_texts.write_index(study)
     models = {key: params.load("models", key) for key in MODELS}
-    needed = {key: params.load("vocabularies", key) for key in sorted({m.vocabulary for m in models.values()})}
-    built = sorted({key for row in (*models.values(), *needed.values()) for key in row.corpora})
-    for source, file in sorted({part for key in built for part in study.corpus(key).files}):
+    vocabularies = {key: params.load("vocabularies", key) for key in sorted({m.vocabulary for m in models.values()})}
+    corpora = sorted({key for row in (*models.values(), *vocabularies.values()) for key in row.corpora})
+    for source, file in sorted({raw_file for key in corpora for raw_file in study.corpus(key).files}):
         documents.read_raw_file(study, source, file)
-        read = pq.read_table(paths.documents(scale, source, file) / "documents.parquet").to_pylist()
-        found[f"documents {source}/{file}"] = (
-            f"{len(read)} rows {digest([list(row.values()) for row in read])}, version {rows.VERSION}"
+        document_rows = pq.read_table(paths.documents(scale, source, file) / "documents.parquet").to_pylist()
+        digests[f"documents {source}/{file}"] = (
+            f"{len(document_rows)} rows {digest([list(row.values()) for row in document_rows])}, version {rows.VERSION}"
         )
-    for key in built:
+    for key in corpora:
         corpus = study.corpus(key)
         record = corpus.build()
-        kept = [(document.id, document.text) for document in corpus.documents()]
+        texts = [(document.id, document.text) for document in corpus.documents()]
         left_out = digest([list(counts.values()) for counts in record["files"]])
-        found[f"corpus {key}"] = f"{len(kept)} documents {digest(kept)}, counts {left_out}, version {build.VERSION}"
-    for key in needed:
+        digests[f"corpus {key}"] = f"{len(texts)} documents {digest(texts)}, counts {left_out}, version {build.VERSION}"
+    for key in vocabularies:
         vocabulary = study.vocabulary(key)
         vocabulary.train()
         ids = vocabulary.tokenizer().get_vocab()
-        found[f"vocabulary {key}"] = f"{len(ids)} tokens {digest(sorted(ids.items()))}, version {learning.VERSION}"
+        digests[f"vocabulary {key}"] = f"{len(ids)} tokens {digest(sorted(ids.items()))}, version {learning.VERSION}"
     for key, model in models.items():
         for corpus in model.corpora:
             for split in tokens.SPLITS:
                 packed = study.vocabulary(model.vocabulary).packed(study.corpus(corpus), split)
-                found[f"packed {corpus} by {model.vocabulary}, {split}"] = (
+                digests[f"packed {corpus} by {model.vocabulary}, {split}"] = (
                     f"{len(packed.ids)} tokens {digest(packed.ids.tolist())}, "
                     f"starts {digest(packed.starts.tolist())}, version {tokens.VERSION}"
                 )
@@ -175,16 +175,16 @@ def witness_pretraining() -> Digests:
             batches = study.model(key).batches().parts[0] if split == "train" else study.model(key).held_out()
             for step in sorted({0, len(batches) // 2, len(batches) - 1}):
                 arrays = batches[step, 0, 1]
-                found[f"batch {step} of {key}, {split}"] = ", ".join(
+                digests[f"batch {step} of {key}, {split}"] = ", ".join(
                     [f"{name} {digest(arrays[name].tolist())}" for name in sorted(arrays)]
                     + [f"version {study.model(key).plan.version}"]
                 )
-    return found
+    return digests
 
 
 @contextmanager
 def made_up_study() -> Iterator[None]:
-    """The scale smoke over made-up/, with all that it writes in a folder that goes away."""
+    """Write the outputs of scale smoke, which reads made-up/, into a temporary folder."""
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(paths, "output", Path(folder).joinpath):
         yield
 
@@ -200,8 +200,8 @@ def of_pretraining() -> Digests:
 
 
 def of_scores() -> Digests:
-    """Every number of every dataset's metric on the made-up test sets, of predictions that are partly wrong."""
-    found = {}
+    """Return digests of every dataset's metrics on the made-up test sets, for predictions that are partly wrong."""
+    digests = {}
     with made_up_study():
         for key in registry.DATASETS:
             dataset = open_study("smoke").dataset(key)
@@ -211,21 +211,21 @@ def of_scores() -> Digests:
             scores = dataset.score(examples, freeze_predictions(dataset.family, examples))
             rounded = {name: round(float(value), 6) for name, value in scores.items()}  # sums differ in the last bits
             version = f"{finetuning.VERSION}.{dataset.version}" if dataset.version > 1 else finetuning.VERSION
-            found[f"scores of {key}"] = f"{digest(rounded)}, version {version}"
-    return found
+            digests[f"scores of {key}"] = f"{digest(rounded)}, version {version}"
+    return digests
 
 
 def freeze_predictions(family: str, examples: list[Instance]) -> list:
-    """Predictions in the form that a family's metric takes, of which about a third are wrong, always the same."""
+    """Return fixed predictions in the form that a family's metric takes, about a third of them wrong."""
     gold = [example.gold for example in examples]
     numbers = range(len(gold))
     match family:
-        case "tagging" | "pico":  # tags that stand a word further on, or none, so that fewer are found than there are
+        case "tagging" | "pico":  # tags moved by one word, or none, so that too few are found
             return [
                 ["O"] * len(tags) if i % 5 == 0 else [*tags[-1:], *tags[:-1]] if i % 3 == 0 else list(tags)
                 for i, tags in enumerate(gold)
             ]
-        case "questions":  # a letter first, then each span, with some text before it
+        case "questions":  # for some, one letter first; then each span, with some text before it
             return [
                 [Answer(0, 0, 1, 1.0)] * (i % 4 == 0)
                 + [Answer(span.passage, max(0, span.start - i % 3), span.end, 1.0) for span in example.spans]
@@ -239,16 +239,19 @@ def freeze_predictions(family: str, examples: list[Instance]) -> list:
 
 
 def of_losses() -> Digests:
-    """The losses of the first steps of pretraining, and of fine-tuning every kind of head, in float32 on one thread."""
+    """Return the losses of the first steps of pretraining, and of fine-tuning each kind of head.
+
+    They are computed in float32 on one thread.
+    """
     scale, model = "smoke", "pubmedbert"
-    plan, load = params.load_pretraining(model, scale), Study.protocol
-    short = plan.model_copy(update={"phases": [plan.phases[0].model_copy(update={"steps": STEPS})]})
-    few = {"epochs": [1], "batch_size": [8], "steps": STEPS, "min_steps": None, "learning_rate": [1e-3], "folds": 1,
-           "runs": 1, "first_on": None}  # fmt: skip
+    plan, load_protocol = params.load_pretraining(model, scale), Study.protocol
+    short_plan = plan.model_copy(update={"phases": [plan.phases[0].model_copy(update={"steps": STEPS})]})
+    changes = {"epochs": [1], "batch_size": [8], "steps": STEPS, "min_steps": None, "learning_rate": [1e-3], "folds": 1,
+               "runs": 1, "first_on": None}  # fmt: skip
     with (
         made_up_study(),
-        mock.patch.object(params, "load_pretraining", lambda *_: short),
-        mock.patch.object(Study, "protocol", lambda *words: load(*words).model_copy(update=few)),
+        mock.patch.object(params, "load_pretraining", lambda *_: short_plan),
+        mock.patch.object(Study, "protocol", lambda *words: load_protocol(*words).model_copy(update=changes)),
     ):
         dataset_texts.write_index(open_study(scale))
         for source, file in open_study(scale).corpus("pubmed-gu").files:
@@ -266,8 +269,8 @@ def of_losses() -> Digests:
 
 
 def of_real_data(first: int | None = FIRST) -> Digests:
-    found = witness_examples("laptop", first)
-    return found if first else found | witness_test_sentences("laptop")
+    digests = witness_examples("laptop", first)
+    return digests if first else digests | witness_test_sentences("laptop")
 
 
 STAGES: dict[str, Callable[[], Digests]] = {
@@ -291,7 +294,7 @@ def write(stage: str, found: Digests) -> None:
 
 
 def compare(before: Digests, now: Digests) -> list[str]:
-    """A line for each place whose digest differs, is new, or is gone."""
+    """Return a line for each place whose digest differs, is new, or is gone."""
     return [
         f"{place}: {before.get(place, 'not there')} -> {now.get(place, 'not there')}"
         for place in before | now
@@ -300,7 +303,7 @@ def compare(before: Digests, now: Digests) -> list[str]:
 
 
 def agree(before: str | None, now: str | None) -> bool:
-    """Whether two digests are equal; losses, but for what another processor rounds otherwise."""
+    """Return whether two digests are equal; losses may differ by the rounding of another processor."""
     if before is None or now is None:
         return before == now
     losses = [[float(number) for number in LOSS.findall(one)] for one in (before, now)]
@@ -310,14 +313,14 @@ def agree(before: str | None, now: str | None) -> bool:
 
 
 def list_forgotten(before: Digests, now: Digests) -> list[str]:
-    """The places whose numbers changed while the version of what makes them did not."""
-    versions = re.compile(r"(?<=version )[\d.]+$")
+    """List the places whose numbers changed although the version of what makes them did not."""
+    pattern = re.compile(r"(?<=version )[\d.]+$")
     return [
         place
         for place in before.keys() & now.keys()
         if not agree(before[place], now[place])
-        and (known := versions.findall(before[place]))
-        and known == versions.findall(now[place])
+        and (old_version := pattern.findall(before[place]))
+        and old_version == pattern.findall(now[place])
     ]
 
 
@@ -328,25 +331,25 @@ def main(words: Iterable[str]) -> int:
     parser.add_argument("--other-files", action="store_true")
     parser.add_argument("--all", action="store_true")
     options = parser.parse_args(list(words))
-    known = STAGES | (WHOLE if options.all else {})
+    stages = STAGES | (WHOLE if options.all else {})
     for stage in options.stages:
-        if stage not in known:
-            parser.error(f"no stage '{stage}': there are {', '.join(known)}")
+        if stage not in stages:
+            parser.error(f"no stage '{stage}': there are {', '.join(stages)}")
     differences = 0
-    for stage in options.stages or known:
+    for stage in options.stages or stages:
         if stage.startswith("real") and not paths.real_data().is_dir():
             print(f"{stage}: not compared, no folder of real data: set STUDY_DATA")
             continue
-        found = known[stage]()
+        digests = stages[stage]()
         before = read(stage) if (WITNESS / f"{stage}.json").exists() else {}
-        lines, forgotten = compare(before, found), list_forgotten(before, found)
-        print(f"{stage}: {len(found)} places, {len(lines)} differ")
+        lines, forgotten = compare(before, digests), list_forgotten(before, digests)
+        print(f"{stage}: {len(digests)} places, {len(lines)} differ")
         print("".join(f"  {line}\n" for line in lines), end="")
         if options.write and forgotten and not options.other_files:
             print(f"{stage}: not written: raise the version of what makes {', '.join(sorted(forgotten))}")
             differences += len(forgotten)
         elif options.write:
-            write(stage, found)
+            write(stage, digests)
         else:
             differences += len(lines)
     return min(differences, 1)

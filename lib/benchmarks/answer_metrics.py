@@ -22,9 +22,11 @@ def bioasq_factoid(gold: Sequence[Collection[str]], predicted: Sequence[Sequence
     check_lengths(gold, predicted)
     check_answers(gold)
     ranks = []
-    for right, ranked in zip(gold, predicted, strict=True):
-        right = {answer.lower() for answer in right}
-        ranks.append(next((n for n, answer in enumerate(ranked[:5], start=1) if answer.lower() in right), math.inf))
+    for gold_answers, answers in zip(gold, predicted, strict=True):
+        gold_answers = {answer.lower() for answer in gold_answers}
+        ranks.append(
+            next((n for n, answer in enumerate(answers[:5], start=1) if answer.lower() in gold_answers), math.inf)
+        )
     return {
         "strict accuracy": 100 * fmean(rank == 1 for rank in ranks),
         "lenient accuracy": 100 * fmean(rank <= 5 for rank in ranks),
@@ -33,8 +35,8 @@ def bioasq_factoid(gold: Sequence[Collection[str]], predicted: Sequence[Sequence
 
 
 def check_answers(gold: Sequence[Collection[str]]) -> None:
-    if without := sum(not answers for answers in gold):
-        raise ValueError(f"{without} of {len(gold)} questions have no gold answer")
+    if unanswered := sum(not answers for answers in gold):
+        raise ValueError(f"{unanswered} of {len(gold)} questions have no gold answer")
 
 
 def squad_scores(gold: Sequence[Collection[str]], predicted: Sequence[str]) -> Scores:
@@ -46,24 +48,24 @@ def squad_scores(gold: Sequence[Collection[str]], predicted: Sequence[str]) -> S
     check_lengths(gold, predicted)
     check_answers(gold)
     pairs = [
-        ([normalise_answer(g) for g in answers], normalise_answer(p))
-        for answers, p in zip(gold, predicted, strict=True)
+        ([normalise_answer(answer) for answer in answers], normalise_answer(prediction))
+        for answers, prediction in zip(gold, predicted, strict=True)
     ]
     return {
-        "exact match": 100 * fmean(p in answers for answers, p in pairs),
-        "f1": fmean(max(word_f1(g, p) for g in answers) for answers, p in pairs),
+        "exact match": 100 * fmean(prediction in answers for answers, prediction in pairs),
+        "f1": fmean(max(word_f1(answer, prediction) for answer in answers) for answers, prediction in pairs),
     }
 
 
 def normalise_answer(text: str) -> str:
     """Return a text in lower case, without ASCII punctuation, then without articles, single-spaced (SQuAD v1.1)."""
-    bare = "".join(letter for letter in text.lower() if letter not in string.punctuation)
-    return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
+    unpunctuated = "".join(letter for letter in text.lower() if letter not in string.punctuation)
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", unpunctuated).split())
 
 
 def word_f1(gold: str, predicted: str) -> float:
-    g, p = Counter(gold.split()), Counter(predicted.split())
-    return rates((g & p).total(), p.total(), g.total())["f1"]
+    gold_words, predicted_words = Counter(gold.split()), Counter(predicted.split())
+    return rates((gold_words & predicted_words).total(), predicted_words.total(), gold_words.total())["f1"]
 
 
 def ranking_scores(labels: Sequence[int], scores: Sequence[float], groups: Sequence[Hashable]) -> Scores:
@@ -78,7 +80,7 @@ def ranking_scores(labels: Sequence[int], scores: Sequence[float], groups: Seque
     check_known(labels, (0, 1))
     if undefined := sum(map(math.isnan, scores)):
         raise ValueError(f"{undefined} of {len(scores)} scores are nan")
-    ranked = defaultdict(list)
+    rankings = defaultdict(list)
     for _, label, group in sorted(zip(scores, labels, groups, strict=True), key=lambda item: -item[0]):
-        ranked[group].append(label)
-    return {"mrr": fmean(1 / (1 + ranking.index(1)) if 1 in ranking else 0.0 for ranking in ranked.values())}
+        rankings[group].append(label)
+    return {"mrr": fmean(1 / (1 + ranking.index(1)) if 1 in ranking else 0.0 for ranking in rankings.values())}

@@ -30,16 +30,16 @@ def measure_dataset(
     """
     row, rows = {"dataset": dataset.key, "split": "test", "metric": dataset.main_score}, []
     for method in baselines.list_baselines(dataset.family, classes):
-        own = folder / method.method.replace(" ", "-")
+        method_folder = folder / method.method.replace(" ", "-")
         settings = {"points": method.points, "method": baselines.VERSION, "text": method.text, "limit": limit}
         identity = provenance.record("baselines", VERSION, settings, dataset.fingerprints())
         make = partial(score_baseline, method, dataset, limit)
         try:
-            kept = artefacts.cached(own, identity, lambda new, make=make: {"row": make()})
-            found = kept["row"] | {"note": dataset.differs}
+            result = artefacts.cached(method_folder, identity, lambda new, make=make: {"row": make()})
+            cells = result["row"] | {"note": dataset.differs}
         except StudyError as error:
-            found = {"note": f"n/a: {error}"}
-        rows.append(row | {"kind": method.kind, "method": method.method} | found)
+            cells = {"note": f"n/a: {error}"}
+        rows.append(row | {"kind": method.kind, "method": method.method} | cells)
     return rows
 
 
@@ -49,30 +49,30 @@ def score_baseline(method: Baseline, dataset: Dataset, limit: int | None = None)
     Entity metrics add scores by whether training has an entity's name, metrics in WITH_MACRO add `macro f1`. Raises
     StudyError if the method cannot run.
     """
-    begun, found, sizes, variances, more = time.monotonic(), [], [], [], {}
+    start, fold_results, sizes, variances, extra_scores = time.monotonic(), [], [], [], {}
     for fold in range(1, dataset.folds + 1):
         train, test, predicted, point = predict_test(method, dataset, fold, limit)
         scores = dataset.score(test, predicted)
-        value = fill_undefined(scores[dataset.main_score], 0.0)  # constant predictions are reported as uncorrelated
-        found.append((value, point))
+        score = fill_undefined(scores[dataset.main_score], 0.0)  # constant predictions are reported as uncorrelated
+        fold_results.append((score, point))
         sizes.append((len(train), len(test)))
         variances.append(jackknife.find_variance(jackknife.leave_documents_out(dataset, test, predicted)))
     if dataset.metric in metrics.ENTITIES:  # no entity dataset has folds
-        more = seen.count_names(train, test) | seen.score_seen(test, predicted, seen.find_names(train))
+        extra_scores = seen.count_names(train, test) | seen.score_seen(test, predicted, seen.find_names(train))
     if dataset.metric in metrics.WITH_MACRO:  # no folds here either
-        more["macro f1"] = round(scores["macro f1"], 4)
-    mean, (variance, freedom) = fmean(value for value, _ in found), statistics.add_variances(variances)
-    judged = statistics.judge(statistics.Estimate(mean, math.sqrt(variance) / dataset.folds, freedom))
-    chosen = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for _, point in found)
-    return more | {
+        extra_scores["macro f1"] = round(scores["macro f1"], 4)
+    mean, (variance, freedom) = fmean(score for score, _ in fold_results), statistics.add_variances(variances)
+    interval = statistics.judge(statistics.Estimate(mean, math.sqrt(variance) / dataset.folds, freedom))
+    settings = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for _, point in fold_results)
+    return extra_scores | {
         "score": round(mean, 4),
-        "ci_low": round(judged["ci_low"], 4),
-        "ci_high": round(judged["ci_high"], 4),
-        "settings": "; ".join(chosen),
+        "ci_low": round(interval["ci_low"], 4),
+        "ci_high": round(interval["ci_high"], 4),
+        "settings": "; ".join(settings),
         "train": round(fmean(size for size, _ in sizes)),
         "test": round(fmean(size for _, size in sizes)),
         "folds": dataset.folds,
-        "seconds": round(time.monotonic() - begun),
+        "seconds": round(time.monotonic() - start),
     }
 
 

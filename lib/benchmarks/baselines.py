@@ -53,12 +53,12 @@ class Baseline:
 
 def list_baselines(family: str, classes: WordClasses | None = None) -> list[Baseline]:
     """List the baselines for a task family; with word classes, add a CRF that uses them."""
-    every = BASELINES
+    baselines = BASELINES
     if classes:
-        with_classes = partial(tag_by_crf, classes=classes.by_word)
-        every = [*every, replace(CRF, kind=UNLABELLED, method="CRF with word classes", predict=with_classes,
-                                 text=classes.fingerprint)]  # fmt: skip
-    return [baseline for baseline in every if family in baseline.families]
+        tagger = partial(tag_by_crf, classes=classes.by_word)
+        baselines = [*baselines, replace(CRF, kind=UNLABELLED, method="CRF with word classes", predict=tagger,
+                                         text=classes.fingerprint)]  # fmt: skip
+    return [baseline for baseline in baselines if family in baseline.families]
 
 
 def run_baseline(baseline: Baseline, dataset: Dataset, train: list, dev: list, test: list) -> tuple[list, dict]:
@@ -67,32 +67,32 @@ def run_baseline(baseline: Baseline, dataset: Dataset, train: list, dev: list, t
     `dev` is the dataset's own development set. If it is empty, settings are chosen on a held-out tenth of training.
     Raises StudyError if no training instance is left, or if no question to choose on has an answer.
     """
-    choosing = len(baseline.points) > 1
-    rest, held = train, dev
-    if train and choosing and not dev:
-        rest, held = hold_out(train)
-    if not rest:
+    has_choice = len(baseline.points) > 1
+    train_part, held_out = train, dev
+    if train and has_choice and not dev:
+        train_part, held_out = hold_out(train)
+    if not train_part:
         raise StudyError(f"{dataset.title}: {len(train)} training instances are too few for {baseline.method}")
-    if not choosing:
+    if not has_choice:
         point = baseline.points[0]
         return baseline.predict(dataset, train, [test], **point)[0], point
     if dataset.family == "questions":
-        held = [one for one in held if one.gold]
-        if not held:
+        held_out = [one for one in held_out if one.gold]
+        if not held_out:
             raise StudyError(f"{dataset.title}: no question to choose on has an answer, which {baseline.method} needs")
-    parts = [held, test] if dev else [held]
-    tried = [(point, baseline.predict(dataset, rest, parts, **point)) for point in baseline.points]
-    best, predicted = max(tried, key=lambda one: dataset.rank(held, one[1][0]))
+    parts = [held_out, test] if dev else [held_out]
+    results = [(point, baseline.predict(dataset, train_part, parts, **point)) for point in baseline.points]
+    best_point, predicted = max(results, key=lambda one: dataset.rank(held_out, one[1][0]))
     if dev:
-        return predicted[1], best
-    return baseline.predict(dataset, train, [test], **best)[0], best
+        return predicted[1], best_point
+    return baseline.predict(dataset, train, [test], **best_point)[0], best_point
 
 
 def answer_always(dataset: Dataset, train: Sequence[Instance], parts: Parts) -> list[list]:
     """Predict the single answer that scores best on the training set."""
-    answers = dict.fromkeys(one.gold for one in train)
-    best = max(answers, key=lambda answer: dataset.rank(train, [answer] * len(train)))
-    return [[best] * len(part) for part in parts]
+    answers = dict.fromkeys(instance.gold for instance in train)
+    best_answer = max(answers, key=lambda answer: dataset.rank(train, [answer] * len(train)))
+    return [[best_answer] * len(part) for part in parts]
 
 
 def answer_equally(dataset: Dataset, train: Sequence[Pair], parts: Parts) -> list[list[float]]:
@@ -102,27 +102,27 @@ def answer_equally(dataset: Dataset, train: Sequence[Pair], parts: Parts) -> lis
 
 def tag_by_word(dataset: Dataset, train: Sequence[Sentence], parts: Parts) -> list[list[list[str]]]:
     """Tag each word with its most frequent tag in training, or O if it is new."""
-    seen = defaultdict(Counter)
+    tag_counts = defaultdict(Counter)
     for sentence in train:
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
-            seen[word][tag] += 1
-    best = {word: tags.most_common(1)[0][0] for word, tags in seen.items()}
-    return [[[best.get(word, "O") for word in sentence.words] for sentence in part] for part in parts]
+            tag_counts[word][tag] += 1
+    commonest_tags = {word: counts.most_common(1)[0][0] for word, counts in tag_counts.items()}
+    return [[[commonest_tags.get(word, "O") for word in sentence.words] for sentence in part] for part in parts]
 
 
 def tag_by_dictionary(dataset: Dataset, train: Sequence[Sentence], parts: Parts) -> list[list[list[str]]]:
     """Tag the longest matches of lower-cased training entities, if at least SHARE of their occurrences are entities."""
-    kinds, marked = defaultdict(Counter), []
+    kind_counts, sentences = defaultdict(Counter), []
     for sentence in train:
         words = [word.lower() for word in sentence.words]
         (entities,) = metrics.entity_sets([sentence.tags])
         spans = sorted((first, last + 1) for _, first, last in entities)
-        marked.append((words, set(spans)))
+        sentences.append((words, set(spans)))
         for first, end in spans:
             if end - first <= LONGEST:
-                kinds[tuple(words[first:end])][sentence.tags[first][1:]] += 1
-    counts = {entry: [0, 0] for entry in kinds}
-    for words, spans in marked:
+                kind_counts[tuple(words[first:end])][sentence.tags[first][1:]] += 1
+    counts = {entry: [0, 0] for entry in kind_counts}
+    for words, spans in sentences:
         for first in range(len(words)):
             for end in range(first + 1, min(first + LONGEST, len(words)) + 1):
                 if count := counts.get(tuple(words[first:end])):
@@ -131,20 +131,20 @@ def tag_by_dictionary(dataset: Dataset, train: Sequence[Sentence], parts: Parts)
     entries = {}
     for entry, (hits, occurrences) in counts.items():
         if hits >= SHARE * occurrences:
-            entries[entry] = kinds[entry].most_common(1)[0][0]
+            entries[entry] = kind_counts[entry].most_common(1)[0][0]
     return [[match_entries(sentence.words, entries) for sentence in part] for part in parts]
 
 
 def match_entries(words: Sequence[str], entries: dict[tuple[str, ...], str]) -> list[str]:
     """Tag the longest dictionary entries in a sentence, from left to right."""
-    lower, tags, first = [word.lower() for word in words], ["O"] * len(words), 0
+    lower_words, tags, first = [word.lower() for word in words], ["O"] * len(words), 0
     while first < len(words):
         ends = range(min(first + LONGEST, len(words)), first, -1)
-        end = next((end for end in ends if tuple(lower[first:end]) in entries), None)
+        end = next((end for end in ends if tuple(lower_words[first:end]) in entries), None)
         if end is None:
             first += 1
             continue
-        kind = entries[tuple(lower[first:end])]
+        kind = entries[tuple(lower_words[first:end])]
         tags[first:end] = [f"{letter}{kind}" for letter in "B" + "I" * (end - first - 1)]
         first = end
     return tags
@@ -161,13 +161,13 @@ def tag_by_crf(
     if not dataset.overlapping:
         return fit_crf([sentence.tags for sentence in train], train, parts, l2, classes)
     elements = sorted({name for sentence in train for tag in sentence.tags if tag != "O" for name in tag.split("|")})
-    tagged = {}
+    predicted = {}
     for element in elements:
         tags = [[element if element in tag.split("|") else "O" for tag in sentence.tags] for sentence in train]
-        tagged[element] = fit_crf(tags, train, parts, l2, classes)
+        predicted[element] = fit_crf(tags, train, parts, l2, classes)
     return [
         [
-            ["|".join(element for element in elements if tagged[element][p][s][w] != "O") or "O"
+            ["|".join(element for element in elements if predicted[element][p][s][w] != "O") or "O"
              for w in range(len(sentence.words))]
             for s, sentence in enumerate(part)
         ]
@@ -188,8 +188,8 @@ def fit_crf(
         raise StudyError("a CRF needs a sentence to learn from, and the training set has none")
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
     trainer.set_params({"c1": 0.0, "c2": l2, "max_iterations": 100, "feature.minfreq": 2})
-    for sentence, of_one in zip(train, tags, strict=True):
-        trainer.append(token_features(sentence.words, classes), of_one)
+    for sentence, sentence_tags in zip(train, tags, strict=True):
+        trainer.append(token_features(sentence.words, classes), sentence_tags)
     with tempfile.TemporaryDirectory() as folder:
         trainer.train(str(Path(folder) / "crf"))
         tagger = pycrfsuite.Tagger()
@@ -203,40 +203,42 @@ def token_features(words: Sequence[str], classes: Classes | None = None) -> list
     A word has its own features, the words and shapes of its neighbours, word pairs and runs of shapes. With `classes`,
     it also has the classes of itself and of two neighbours on each side.
     """
-    shapes, lower = [shape(word) for word in words], [word.lower() for word in words]
+    shapes, lower_words = [shape(word) for word in words], [word.lower() for word in words]
     last, features = len(words) - 1, []
     for position, word in enumerate(words):
-        of_word = list(word_features(word))
+        current_features = list(word_features(word))
         for step in (-3, -2, -1, 1, 2, 3):
-            near = position + step
-            if 0 <= near <= last:
-                of_word.append(f"{step}={lower[near]}")
+            neighbour = position + step
+            if 0 <= neighbour <= last:
+                current_features.append(f"{step}={lower_words[neighbour]}")
                 if abs(step) < 3:
-                    of_word += [f"{step}s={shapes[near]}", f"{step}e={lower[near][-3:]}"]
+                    current_features += [f"{step}s={shapes[neighbour]}", f"{step}e={lower_words[neighbour][-3:]}"]
             elif abs(step) == 1:
-                of_word.append(f"{step}=edge")
+                current_features.append(f"{step}=edge")
         if position:
-            of_word.append(f"-1,0={lower[position - 1]} {lower[position]}")
+            current_features.append(f"-1,0={lower_words[position - 1]} {lower_words[position]}")
         if position < last:
-            of_word.append(f"0,1={lower[position]} {lower[position + 1]}")
+            current_features.append(f"0,1={lower_words[position]} {lower_words[position + 1]}")
         if 0 < position < last:
-            of_word.append(f"s3={' '.join(shapes[position - 1 : position + 2])}")
+            current_features.append(f"s3={' '.join(shapes[position - 1 : position + 2])}")
         for step in range(-2, 3) if classes else ():
             if 0 <= position + step <= last:
-                of_word += [f"{step}k={one}" for one in classes.get(lower[position + step], ())]
-        features.append(of_word)
+                current_features += [
+                    f"{step}k={word_class}" for word_class in classes.get(lower_words[position + step], ())
+                ]
+        features.append(current_features)
     return features
 
 
 @lru_cache(maxsize=100_000)
 def word_features(word: str) -> tuple[str, ...]:
     """List a word's spelling features: both cases, shapes, affixes of 2-5 letters, trigrams, digit, hyphen, capital."""
-    lower, framed = word.lower(), f"^{word.lower()}$"
-    collapsed = REPEATED.sub(r"\1", shape(word))
-    features = [f"w={word}", f"l={lower}", f"s={shape(word)}", f"c={collapsed}"]
+    lower, delimited = word.lower(), f"^{word.lower()}$"
+    collapsed_shape = REPEATED.sub(r"\1", shape(word))
+    features = [f"w={word}", f"l={lower}", f"s={shape(word)}", f"c={collapsed_shape}"]
     features += [f"p{n}={lower[:n]}" for n in range(2, 6) if len(lower) >= n]
     features += [f"e{n}={lower[-n:]}" for n in range(2, 6) if len(lower) >= n]
-    features += sorted({f"t={framed[i : i + 3]}" for i in range(len(framed) - 2)})
+    features += sorted({f"t={delimited[i : i + 3]}" for i in range(len(delimited) - 2)})
     if any(letter.isdigit() for letter in word):
         features.append("digit")
     if "-" in word:
@@ -254,7 +256,11 @@ def shape(word: str) -> str:
 
 
 def classify_texts(
-    dataset: Dataset, train: Sequence[Relation | Pair | Labelled], parts: Parts, C: float, balanced: bool,
+    dataset: Dataset,
+    train: Sequence[Relation | Pair | Labelled],
+    parts: Parts,
+    C: float,
+    balanced: bool,
     letters: bool = False,
 ) -> list[list]:
     """Classify with a linear SVM over TF-IDF of the texts from list_fields; with multiple labels, one SVM per label."""
@@ -265,32 +271,32 @@ def classify_texts(
     from sklearn.preprocessing import MultiLabelBinarizer
     from sklearn.svm import LinearSVC
 
-    fields = [[list_fields(one, dataset.language, letters) for one in part] for part in (train, *parts)]
+    fields = [[list_fields(item, dataset.language, letters) for item in part] for part in (train, *parts)]
     columns: list[list] = [[] for _ in fields]
     for name, ngrams in fields[0][0]:
-        cut = {"analyzer": "char_wb"} if name.endswith("letters") else {"token_pattern": TOKEN}
-        vectorizer = TfidfVectorizer(ngram_range=ngrams, sublinear_tf=True, **cut)
-        texts = [[one[name, ngrams] for one in part] for part in fields]
+        options = {"analyzer": "char_wb"} if name.endswith("letters") else {"token_pattern": TOKEN}
+        vectorizer = TfidfVectorizer(ngram_range=ngrams, sublinear_tf=True, **options)
+        texts = [[item[name, ngrams] for item in part] for part in fields]
         try:
             vectorizer.fit(texts[0])
         except ValueError:  # no instance has text in this field
             continue
         for column, part in zip(columns, texts, strict=True):
             column.append(vectorizer.transform(part))
-    known, *unknown = (hstack(column).tocsr() for column in columns)
+    train_matrix, *part_matrices = (hstack(column).tocsr() for column in columns)
     svm = LinearSVC(C=C, class_weight="balanced" if balanced else None, random_state=0)
-    gold = [one.gold for one in train]
+    gold = [item.gold for item in train]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the limit of a thousand iterations is part of the method
         if dataset.multilabel:
             binarizer = MultiLabelBinarizer()
-            every = OneVsRestClassifier(svm).fit(known, binarizer.fit_transform(gold))
-            return [binarizer.inverse_transform(every.predict(part)) for part in unknown]
+            classifier = OneVsRestClassifier(svm).fit(train_matrix, binarizer.fit_transform(gold))
+            return [binarizer.inverse_transform(classifier.predict(part)) for part in part_matrices]
         classes = sorted(set(gold))
         if len(classes) == 1:  # possible in a small part of a dataset
             return [classes * len(part) for part in parts]
-        svm.fit(known, [classes.index(one) for one in gold])
-    return [[classes[number] for number in svm.predict(part)] for part in unknown]
+        svm.fit(train_matrix, [classes.index(item) for item in gold])
+    return [[classes[number] for number in svm.predict(part)] for part in part_matrices]
 
 
 def list_fields(

@@ -30,21 +30,23 @@ def read_brat(folder: Path, left_out: Counter | None = None) -> list[Sentence]:
     another form, or an entity is not at its offsets.
     """
     left_out = Counter() if left_out is None else left_out
-    texts, marked = ({path.stem: path for path in folder.glob(f"*{ending}")} for ending in (".txt", ".ann"))
-    for name in sorted(texts.keys() ^ marked.keys()):
-        there, lacks = (texts, ".ann") if name in texts else (marked, ".txt")
-        hint = "; an empty file says that nothing is marked" if lacks == ".ann" else ""
-        raise StudyError(f"{show_path(there[name])}: no {name}{lacks} beside it{hint}")
-    if not texts:
+    text_paths, annotation_paths = (
+        {path.stem: path for path in folder.glob(f"*{ending}")} for ending in (".txt", ".ann")
+    )
+    for name in sorted(text_paths.keys() ^ annotation_paths.keys()):
+        paths, missing = (text_paths, ".ann") if name in text_paths else (annotation_paths, ".txt")
+        hint = "; an empty file says that nothing is marked" if missing == ".ann" else ""
+        raise StudyError(f"{show_path(paths[name])}: no {name}{missing} beside it{hint}")
+    if not text_paths:
         raise StudyError(f"{show_path(folder)}: no .txt file in it")
     sentences = []
-    for name in sorted(texts):
-        text = read_text(texts[name])
-        mentions = read_entities(marked[name], text, left_out)
+    for name in sorted(text_paths):
+        text = read_text(text_paths[name])
+        mentions = read_entities(annotation_paths[name], text, left_out)
         try:
             sentences += standoff.tag_text(text, mentions, name, left_out=left_out)
         except StudyError as error:
-            raise StudyError(f"{show_path(marked[name])}: {error}") from None
+            raise StudyError(f"{show_path(annotation_paths[name])}: {error}") from None
     return sentences
 
 
@@ -52,25 +54,27 @@ def read_entities(path: Path, text: str, left_out: Counter) -> list[Mention]:
     """Read the entities of a text that are in one part; errors and `left_out` are as in read_brat."""
     mentions = []
     for number, line in read_lines(path):
-        where = f"{show_path(path)}:{number}"
+        location = f"{show_path(path)}:{number}"
         if not line.strip():
             continue
-        name, place, words = (*line.split("\t", 2), "", "")[:3]
+        name, kind_and_spans, words = (*line.split("\t", 2), "", "")[:3]
         if not ID.fullmatch(name):
-            raise StudyError(f"{where}: expected a line of BRAT, which begins with T1 or {', '.join(OTHERS)}")
+            raise StudyError(f"{location}: expected a line of BRAT, which begins with T1 or {', '.join(OTHERS)}")
         if name[0] != "T":
             left_out[OTHERS[name[0]]] += 1
             continue
-        kind, _, spans = place.partition(" ")
+        kind, _, spans = kind_and_spans.partition(" ")
         spans = [span.split() for span in spans.split(";")]
         if not kind or not all(len(span) == 2 and all(map(OFFSET.fullmatch, span)) for span in spans):
-            raise StudyError(f"{where}: expected 'T1<TAB>type start end<TAB>text'")
+            raise StudyError(f"{location}: expected 'T1<TAB>type start end<TAB>text'")
         if len(spans) > 1:
             left_out[IN_PARTS] += 1
             continue
         start, end = map(int, spans[0])
         if not words.strip() or space_words(text[start:end]) != space_words(words):
-            raise StudyError(f"{where}: the text has other words at {start} to {end}; offsets count characters from 0")
+            raise StudyError(
+                f"{location}: the text has other words at {start} to {end}; offsets count characters from 0"
+            )
         mentions.append(Mention(name, kind, start, end))
     return mentions
 

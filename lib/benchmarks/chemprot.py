@@ -131,24 +131,28 @@ def pair_up(
     corpus = read_pmids(abstracts)
     mentions = read_mentions(entities, corpus)
     groups = read_groups(relations, mentions)
-    pairs, paired, whole = [], set(), 0
+    pairs, paired_ids, inside_count = [], set(), 0
     for pmid, parts in corpus.items():
         text = "\t".join(parts)
         for start, end in cut(pmid, text):
-            inside = [one for one in mentions[pmid].values() if start <= one.start and one.end <= end]
-            whole += len(inside)
-            chemicals, genes = ([one for one in inside if one.kind == kind] for kind in ("CHEMICAL", "GENE"))
+            sentence_mentions = [
+                mention for mention in mentions[pmid].values() if start <= mention.start and mention.end <= end
+            ]
+            inside_count += len(sentence_mentions)
+            chemicals, genes = (
+                [mention for mention in sentence_mentions if mention.kind == kind] for kind in ("CHEMICAL", "GENE")
+            )
             for chemical, gene in product(chemicals, genes):
-                paired.add((pmid, chemical.id, gene.id))
+                paired_ids.add((pmid, chemical.id, gene.id))
                 first, second = (chemical, gene) if chemical.start < gene.start else (gene, chemical)
                 ids = (first.id, second.id) if in_text_order else (chemical.id, gene.id)
-                ends = [m._replace(start=m.start - start, end=m.end - start) for m in (first, second)]
-                for name in label(groups.get((pmid, chemical.id, gene.id), [])):
-                    pairs.append(Relation(".".join((pmid, *ids)), text[start:end], *ends, name, document=pmid))
+                arguments = [m._replace(start=m.start - start, end=m.end - start) for m in (first, second)]
+                for group in label(groups.get((pmid, chemical.id, gene.id), [])):
+                    pairs.append(Relation(".".join((pmid, *ids)), text[start:end], *arguments, group, document=pmid))
     if left_out is not None:
-        left_out["mentions across the end of a sentence"] += sum(map(len, mentions.values())) - whole
+        left_out["mentions across the end of a sentence"] += sum(map(len, mentions.values())) - inside_count
         left_out["related pairs that are not in one sentence"] += sum(
-            label(names) != ["false"] for pair, names in groups.items() if pair not in paired
+            label(pair_groups) != ["false"] for pair, pair_groups in groups.items() if pair not in paired_ids
         )
     return pairs
 
@@ -165,9 +169,9 @@ def cut_and_merge(pmid: str, text: str, split: Splitter) -> list[Span]:
     spans: list[Span] = []
     for start, end in locate_sentences(split(text), text, f"ChemProt document {pmid}"):
         if spans:
-            before = text[slice(*spans[-1])]
-            ended = before.endswith((".", "?", "!")) and not before.endswith("i.v.")
-            if not ended or not text[start:end][:1].isupper():
+            previous = text[slice(*spans[-1])]
+            is_complete = previous.endswith((".", "?", "!")) and not previous.endswith("i.v.")
+            if not is_complete or not text[start:end][:1].isupper():
                 spans[-1] = spans[-1][0], end
                 continue
         spans.append((start, end))
@@ -184,38 +188,38 @@ def read_chemprot_abstracts(abstracts: Path, *_: Path) -> list[str]:
 
 def read_pmids(path: Path) -> Corpus:
     corpus: Corpus = {}
-    for where, (pmid, title, abstract) in read_columns(path, 3):
+    for location, (pmid, title, abstract) in read_columns(path, 3):
         if not (pmid.isascii() and pmid.isdecimal()) or pmid in corpus:
-            raise StudyError(f"{where}: no PMID of its own")
+            raise StudyError(f"{location}: no PMID of its own")
         corpus[pmid] = title, abstract
     return corpus
 
 
 def read_mentions(path: Path, corpus: Corpus) -> Mentions:
     mentions: Mentions = {pmid: {} for pmid in corpus}
-    for where, (pmid, id, kind, first, last, words) in read_columns(path, 6):
+    for location, (pmid, id, kind, first, last, words) in read_columns(path, 6):
         if not re.fullmatch("T[0-9]{1,9}", id) or id in mentions.get(pmid, {}):
-            raise StudyError(f"{where}: no entity id of its own, such as T1")
+            raise StudyError(f"{location}: no entity id of its own, such as T1")
         if kind not in KINDS or not OFFSET.fullmatch(first) or not OFFSET.fullmatch(last):
-            raise StudyError(f"{where}: expected {', '.join(KINDS)} and two offsets")
+            raise StudyError(f"{location}: expected {', '.join(KINDS)} and two offsets")
         start, end = int(first), int(last)
         text = "\t".join(corpus.get(pmid, ()))
         if not words or text[start:end] != words:
-            raise StudyError(f"{where}: the entity is not in its document at {start} to {end}")
+            raise StudyError(f"{location}: the entity is not in its document at {start} to {end}")
         mentions[pmid][id] = Mention(id, KINDS[kind], start, end)
     return mentions
 
 
 def read_groups(path: Path, mentions: Mentions) -> Groups:
     groups: Groups = {}
-    for where, (pmid, group, _, _, *arguments) in read_columns(path, 6):
-        check_label(where, group, GROUPS)
+    for location, (pmid, group, _, _, *arguments) in read_columns(path, 6):
+        check_label(location, group, GROUPS)
         chemical, gene = (
-            mentions.get(pmid, {}).get(argument.removeprefix(name))
-            for name, argument in zip(("Arg1:", "Arg2:"), arguments, strict=True)
+            mentions.get(pmid, {}).get(argument.removeprefix(prefix))
+            for prefix, argument in zip(("Arg1:", "Arg2:"), arguments, strict=True)
         )
         if not chemical or not gene or (chemical.kind, gene.kind) != ("CHEMICAL", "GENE"):
-            raise StudyError(f"{where}: expected Arg1 of a chemical and Arg2 of a gene of its document")
+            raise StudyError(f"{location}: expected Arg1 of a chemical and Arg2 of a gene of its document")
         groups.setdefault((pmid, chemical.id, gene.id), []).append(group)
     return groups
 
@@ -228,15 +232,15 @@ def read_chemprot_scibert(path: Path) -> list[Relation]:
     another form or an unknown label. Source: Beltagy et al. 2019; the repository allenai/scibert.
     """
     pairs = []
-    for where, record in read_json_lines(path):
+    for location, record in read_json_lines(path):
         text, label = record.get("text"), record.get("label")
-        marked = MARKED.fullmatch(text) if isinstance(text, str) else None
-        if not marked:
-            raise StudyError(f"{where}: expected a text with << >> and then [[ ]]")
-        check_label(where, label, RELATION_TYPES)
-        ends = []
-        for part in (1, 3):
-            start = sum(map(len, marked.groups()[:part]))
-            ends.append(Mention("", "ENTITY", start, start + len(marked.groups()[part])))
-        pairs.append(Relation(str(len(pairs) + 1), "".join(marked.groups()), *ends, label))
+        match = MARKED.fullmatch(text) if isinstance(text, str) else None
+        if not match:
+            raise StudyError(f"{location}: expected a text with << >> and then [[ ]]")
+        check_label(location, label, RELATION_TYPES)
+        mentions = []
+        for group in (1, 3):
+            start = sum(map(len, match.groups()[:group]))
+            mentions.append(Mention("", "ENTITY", start, start + len(match.groups()[group])))
+        pairs.append(Relation(str(len(pairs) + 1), "".join(match.groups()), *mentions, label))
     return pairs

@@ -18,10 +18,10 @@ Pairs = list[tuple[str, str, str]]  # gold, predicted, and their text
 def pair_labels(dataset: Dataset, instances: Sequence[Instance], predicted: Sequence) -> Pairs:
     """Pair gold with predicted: the type of each entity for tagging, labels for documents and pairs."""
     if dataset.family == "tagging":
-        sides = zip(instances, predicted, strict=True)
-        return [found for one, tags in sides for found in pair_entities(one, tags)]
-    texts = [" / ".join(one.inputs)[:LETTERS] for one in instances]
-    gold_labels = [say_labels(one.gold) for one in instances]
+        tagged_instances = zip(instances, predicted, strict=True)
+        return [pair for instance, tags in tagged_instances for pair in pair_entities(instance, tags)]
+    texts = [" / ".join(instance.inputs)[:LETTERS] for instance in instances]
+    gold_labels = [say_labels(instance.gold) for instance in instances]
     predicted_labels = [say_labels(answer) for answer in predicted]
     return list(zip(gold_labels, predicted_labels, texts, strict=True))
 
@@ -32,23 +32,23 @@ def pair_entities(sentence: Sentence, tags: Sequence[str]) -> Pairs:
     A prediction is paired once: with the entity of the same words, else with one that it overlaps, as its type and
     `other bounds`.
     """
-    (gold,), (found,) = entity_sets([sentence.tags]), entity_sets([tags])
-    pairs, left = [], sorted(found - gold, key=lambda entity: entity[1])
+    (gold,), (predicted,) = entity_sets([sentence.tags]), entity_sets([tags])
+    pairs, unpaired = [], sorted(predicted - gold, key=lambda entity: entity[1])
     for entity in sorted(gold, key=lambda entity: entity[1]):
         kind, first, last = entity
         words = " ".join(sentence.words[first : last + 1])
-        if entity in found:
+        if entity in predicted:
             pairs.append((kind, kind, words))
             continue
-        here = [other for other in left if other[1] <= last and other[2] >= first]
-        best = next((other for other in here if other[1:] == entity[1:]), here[0] if here else None)
-        if best is None:
+        overlaps = [other for other in unpaired if other[1] <= last and other[2] >= first]
+        match = next((other for other in overlaps if other[1:] == entity[1:]), overlaps[0] if overlaps else None)
+        if match is None:
             pairs.append((kind, NONE, words))
             continue
-        left.remove(best)
-        other = best[0] if best[1:] == entity[1:] else f"{best[0]}, other bounds"
+        unpaired.remove(match)
+        other = match[0] if match[1:] == entity[1:] else f"{match[0]}, other bounds"
         pairs.append((kind, other, words))
-    return pairs + [(NONE, kind, " ".join(sentence.words[first : last + 1])) for kind, first, last in left]
+    return pairs + [(NONE, kind, " ".join(sentence.words[first : last + 1])) for kind, first, last in unpaired]
 
 
 def say_labels(answer: str | float | Sequence[str]) -> str:
@@ -60,40 +60,40 @@ def count_pairs(pairs: Pairs) -> list[dict[str, object]]:
     """Return the confusion matrix: a row per gold label, a column per gold or predicted label."""
     counts = Counter((gold, predicted) for gold, predicted, _ in pairs)
     gold_labels = {gold for gold, _ in counts}
-    first = sorted(gold_labels - {NONE})
-    last = [NONE] if NONE in gold_labels else []
-    others = sorted({predicted for _, predicted in counts} - gold_labels)
-    columns = [*first, *others, *last]
+    labels = sorted(gold_labels - {NONE})
+    none_label = [NONE] if NONE in gold_labels else []
+    predicted_only = sorted({predicted for _, predicted in counts} - gold_labels)
+    columns = [*labels, *predicted_only, *none_label]
     matrix = []
-    for gold in [*first, *last]:
+    for gold in [*labels, *none_label]:
         matrix.append({"gold": gold} | {column: counts[gold, column] for column in columns})
     return matrix
 
 
 def list_errors(pairs: Pairs) -> list[dict[str, object]]:
     """List the most frequent errors: gold, predicted, how often, and in which texts most."""
-    wrong = Counter((gold, predicted) for gold, predicted, _ in pairs if gold != predicted)
-    texts = {place: Counter() for place in wrong}
+    errors = Counter((gold, predicted) for gold, predicted, _ in pairs if gold != predicted)
+    texts = {confusion: Counter() for confusion in errors}
     for gold, predicted, text in pairs:
         if gold != predicted:
             texts[gold, predicted][text] += 1
     return [
         {"gold": gold, "predicted": predicted, "times": times,
          "as in": " | ".join(f"{text} ({n})" if n > 1 else text for text, n in texts[gold, predicted].most_common(3))}
-        for (gold, predicted), times in wrong.most_common(SHOWN)
+        for (gold, predicted), times in errors.most_common(SHOWN)
     ]  # fmt: skip
 
 
 def score_each(dataset: Dataset, instances: Sequence[Instance], predicted: Sequence) -> list[dict[str, object]]:
     """Return precision, recall and F1 of each type, class or label, with its number in gold."""
-    gold, kind_of = [one.gold for one in instances], str
+    gold, kind_of = [instance.gold for instance in instances], str
     if dataset.family == "tagging":
         gold, predicted, kind_of = entity_sets(gold), entity_sets(predicted), itemgetter(0)
     elif isinstance(gold[0], str):  # one label each
         gold, predicted = ([(label,) for label in side] for side in (gold, predicted))
-    numbers = count_kinds(gold, kind_of)
+    counts = count_kinds(gold, kind_of)
     scores = rates_by_kind(gold, predicted, kind_of)
-    return [{"label": label, "gold": numbers[label]} | scores[label] for label in scores]
+    return [{"label": label, "gold": counts[label]} | scores[label] for label in scores]
 
 
 def list_farthest(instances: Sequence[Instance], predicted: Sequence[float]) -> list[dict[str, object]]:

@@ -45,7 +45,9 @@ def read_merged(path: Path) -> Iterator[Sentence]:
 
     Gu et al. 2021 (section 2.3.1) use JNLPBA in this form.
     """
-    return (Sentence(s.words, [tag[0] for tag in s.tags], s.document) for s in read_conll(path))
+    return (
+        Sentence(sentence.words, [tag[0] for tag in sentence.tags], sentence.document) for sentence in read_conll(path)
+    )
 
 
 def read_pico(path: Path) -> Iterator[Sentence]:
@@ -65,36 +67,41 @@ def read_tagged(
     `separator`: between cells; if empty, the first row decides. `widths`: the numbers of cells allowed in the first
     row, which all others match. `loose`: as in read_any. Raises StudyError as in read_conll, naming `expected`.
     """
-    where, words, tags, document, empty = show_path(path), [], [], "", True
-    own, added = not separator, 0  # whether comments are allowed; the line of the newest tag
-    good: dict[str, str] = {}  # tags seen -> BIO, cached because matching each takes as long as all else
+    location, words, tags, document, empty = show_path(path), [], [], "", True
+    comments_allowed, newest_tag_line = not separator, 0
+    bio_tags: dict[str, str] = {}  # tags seen -> BIO, cached because matching each takes as long as all else
     for number, line in read_lines(path):
-        marked = line.startswith(DOCUMENT) and MARK.fullmatch(line)
-        if line.strip() and not marked:
-            between = separator or ("\t" if "\t" in line else " ")
-            *cells, last = line.split() if loose and between == " " else line.split(between)
-            if last not in good and tag.fullmatch(last):
-                good[last] = BIO.get(last[0], last[0]) + last[1:]
-                added = number
+        mark = line.startswith(DOCUMENT) and MARK.fullmatch(line)
+        if line.strip() and not mark:
+            delimiter = separator or ("\t" if "\t" in line else " ")
+            *cells, tag_cell = line.split() if loose and delimiter == " " else line.split(delimiter)
+            if tag_cell not in bio_tags and tag.fullmatch(tag_cell):
+                bio_tags[tag_cell] = BIO.get(tag_cell[0], tag_cell[0]) + tag_cell[1:]
+                newest_tag_line = number
             fits = len(cells) + 1 in widths and cells[0] != ""
-            if fits and last in good:
+            if fits and tag_cell in bio_tags:
                 words.append(cells[0])
-                tags.append(good[last])
-                separator, widths = between, (len(cells) + 1,)
-            elif not (own and line.startswith("#") and (not fits or not separator and between == " ")):
-                known = "another tag" if fits else f"{len(cells) + 1} column(s)"
-                raise StudyError(f"{where}:{number}: expected {expected}; found {known}")
+                tags.append(bio_tags[tag_cell])
+                separator, widths = delimiter, (len(cells) + 1,)
+            elif not (comments_allowed and line.startswith("#") and (not fits or not separator and delimiter == " ")):
+                problem = "another tag" if fits else f"{len(cells) + 1} column(s)"
+                raise StudyError(f"{location}:{number}: expected {expected}; found {problem}")
             continue
         if words:
             yield Sentence(words, tags, document)
             empty, words, tags = False, [], []
-        if marked:
-            document = marked[1] or (f"line {number}" if loose else "")
+        if mark:
+            document = mark[1] or (f"line {number}" if loose else "")
     if words:
-        alone = own and added == number and last != "O" and [tag[2:] for tag in good].count(last[2:]) == 1
-        if alone and not ends_with_line(path):
-            raise StudyError(f"{where}:{number}: the last line has a type of its own and no end; was the file cut off? "
-                             "If not, end the line")  # fmt: skip
+        seen_once = (
+            comments_allowed
+            and newest_tag_line == number
+            and tag_cell != "O"
+            and [tag[2:] for tag in bio_tags].count(tag_cell[2:]) == 1
+        )
+        if seen_once and not ends_with_line(path):
+            raise StudyError(f"{location}:{number}: the last line has a type of its own and no end; was the file cut "
+                             "off? If not, end the line")  # fmt: skip
         yield Sentence(words, tags, document)
     elif empty:
-        raise StudyError(f"{where}: no sentences in the file")
+        raise StudyError(f"{location}: no sentences in the file")

@@ -135,16 +135,16 @@ class Dataset:
         relations.
         """
         files = self.paths(split, fold)
-        inside = [self.members[split].format(fold=fold)] if self.members else []
+        member_names = [self.members[split].format(fold=fold)] if self.members else []
         counter = {"left_out": left_out} if self.leaves_out else {}
         with self.blame_files():
-            instances = list(self.read(*files, *inside, **counter))
+            instances = list(self.read(*files, *member_names, **counter))
             if self.divide:
                 instances = self.divide(instances, split, fold)
             if not instances:
                 raise StudyError(f"{show_path(files[0])}: no instances of the {split} split")
-        relations = self.metric == "relation-micro-f1" and self.negative is not None
-        if relations and split == "train" and all(one.gold != self.negative for one in instances):
+        has_negatives = self.metric == "relation-micro-f1" and self.negative is not None
+        if has_negatives and split == "train" and all(instance.gold != self.negative for instance in instances):
             raise StudyError(
                 f"{show_path(files[0])}: none of {len(instances)} instances has the negative label '{self.negative}': "
                 "give the dataset this set's as `negative`, or None where it has none"
@@ -169,8 +169,8 @@ class Dataset:
             with self.blame_files():
                 texts = self.natural(*files)
         else:
-            loaded = (self.load(split, fold) for fold in range(1, self.folds + 1))
-            texts = (text for instances in loaded for instance in instances for text in instance.natural)
+            fold_instances = (self.load(split, fold) for fold in range(1, self.folds + 1))
+            texts = (text for instances in fold_instances for instance in instances for text in instance.natural)
         return list(dict.fromkeys(texts))
 
     def fingerprints(self) -> dict[str, str]:
@@ -189,8 +189,8 @@ class Dataset:
     @property
     def repeats_test(self) -> bool:
         """Whether the development files are copies of the test files, so that nothing may be chosen on them."""
-        apart = {"dev", "test"} <= {*self.files} and not self.members and not self.divide
-        return apart and self.fingerprint_files("dev") == self.fingerprint_files("test")
+        separate_files = {"dev", "test"} <= {*self.files} and not self.members and not self.divide
+        return separate_files and self.fingerprint_files("dev") == self.fingerprint_files("test")
 
     def fingerprint_reader(self) -> str:
         """Return a fingerprint of how the files are read, including the reader's version."""
@@ -233,23 +233,23 @@ class Dataset:
                 return answer_metrics.ranking_scores(list(map(int, gold)), predicted, groups)
             case "strict-span-f1":
                 metrics.check_tags(gold, predicted)
-                documents = [one.document or number for number, one in enumerate(instances)]
+                documents = [item.document or number for number, item in enumerate(instances)]
                 sides = []
                 for side in (gold, predicted):
                     tags = defaultdict(list)  # per document, because parts of a mention may be in several sentences
-                    for document, of_sentence in zip(documents, side, strict=True):
-                        tags[document] += of_sentence
+                    for document, sentence_tags in zip(documents, side, strict=True):
+                        tags[document] += sentence_tags
                     sides.append(metrics.mention_sets([*tags.values()]))
                 return metrics.strict_spans(*sides)
             case "squad":
-                texts = [questions.read_answers(*one) for one in zip(instances, predicted, strict=True)]
-                return answer_metrics.squad_scores(gold, [next(iter(ranked), "") for ranked in texts])
+                texts = [questions.read_answers(*item) for item in zip(instances, predicted, strict=True)]
+                return answer_metrics.squad_scores(gold, [next(iter(answers), "") for answers in texts])
             case "bioasq-factoid":
                 batches = defaultdict(list)
-                for one, right, ranked in zip(instances, gold, predicted, strict=True):
-                    batches[one.batch].append((right, questions.read_answers(one, ranked)))
+                for item, gold_answers, answers in zip(instances, gold, predicted, strict=True):
+                    batches[item.batch].append((gold_answers, questions.read_answers(item, answers)))
                 scores = [answer_metrics.bioasq_factoid(*zip(*batch, strict=True)) for batch in batches.values()]
-                return {name: fmean(one[name] for one in scores) for name in scores[0]}
+                return {name: fmean(item[name] for item in scores) for name in scores[0]}
         return self.score_labels(gold, predicted)
 
     def rank(self, instances: Sequence[Instance], predicted: Sequence) -> float:
@@ -276,7 +276,7 @@ def by_split(folder: str, ending: str = ".tsv", splits: Iterable[str] = SPLITS) 
 
 def list_data_files(paths: Iterable[Path]) -> list[Path]:
     """List the files among the paths and inside the folders among them, each once and sorted."""
-    return sorted({f for path in paths for f in (path.rglob("*") if path.is_dir() else [path]) if f.is_file()})
+    return sorted({file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()})
 
 
 def choose_training(family: str, instances: list[Instance], limit: int | None) -> list[Instance]:
@@ -290,10 +290,10 @@ def choose_training(family: str, instances: list[Instance], limit: int | None) -
 def hold_out(instances: list[Instance]) -> tuple[list[Instance], list[Instance]]:
     """Split a training set into the rest and a held-out tenth, the same for every model."""
     order = np.random.default_rng(0).permutation(len(instances)).tolist()
-    held = set(order[: max(1, round(HELD_OUT * len(instances)))])
+    held_out = set(order[: max(1, round(HELD_OUT * len(instances)))])
     parts = ([], [])
     for number, instance in enumerate(instances):
-        parts[number in held].append(instance)
+        parts[number in held_out].append(instance)
     return parts
 
 
@@ -310,14 +310,14 @@ def take_fold(instances: list[Labelled], split: str, fold: int, folds: int = 5) 
         raise unknown("split", split, ("train", "test"))
     labels = tuple("|".join(instance.labels) for instance in instances)
     documents = tuple(instance.sentences[-1] for instance in instances)
-    commonest = max(Counter(labels).values(), default=0)
-    distinct = len(set(documents))
-    if not 1 <= fold <= folds or not 2 <= folds <= min(commonest, distinct):
-        raise StudyError(f"no fold {fold} of {folds} of {len(labels)} documents, {commonest} of the commonest label")
-    repeated = distinct < len(documents)
-    every_fold = cut_folds(labels, documents if repeated else None, folds)
-    train, test = every_fold[fold - 1]
-    return [instances[place] for place in (train if split == "train" else test)]
+    label_count = max(Counter(labels).values(), default=0)
+    document_count = len(set(documents))
+    if not 1 <= fold <= folds or not 2 <= folds <= min(label_count, document_count):
+        raise StudyError(f"no fold {fold} of {folds} of {len(labels)} documents, {label_count} of the commonest label")
+    has_repeats = document_count < len(documents)
+    fold_positions = cut_folds(labels, documents if has_repeats else None, folds)
+    train, test = fold_positions[fold - 1]
+    return [instances[position] for position in (train if split == "train" else test)]
 
 
 @lru_cache(maxsize=4)  # each part of a dataset needs the same folds
@@ -327,7 +327,7 @@ def cut_folds(
     """Return the training and test positions of each fold, as in take_fold; `documents` if some repeat."""
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # imported here because it takes seconds
 
-    cut = (StratifiedGroupKFold if documents else StratifiedKFold)(folds, shuffle=True, random_state=0)
+    splitter = (StratifiedGroupKFold if documents else StratifiedKFold)(folds, shuffle=True, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # about labels rarer than folds
-        return list(cut.split(labels, labels, documents))
+        return list(splitter.split(labels, labels, documents))

@@ -36,21 +36,21 @@ def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
     division (Gu et al. 2021, 2.3.3).
     """
     relations: dict[str, Relation] = {}
-    for where, document, sentence in ddi_sentences(corpus, split_list):
+    for location, document, sentence in ddi_sentences(corpus, split_list):
         text = sentence.get("text", "")
-        drugs = read_drugs(where, sentence)
+        drugs = read_drugs(location, sentence)
         for pair in sentence.iterfind("pair"):
-            id, one, other = pair.get("id", ""), pair.get("e1"), pair.get("e2")
-            true, kind = pair.get("ddi"), pair.get("type")
+            id, first_id, second_id = pair.get("id", ""), pair.get("e1"), pair.get("e2")
+            interacts, kind = pair.get("ddi"), pair.get("type")
             if not id or id in relations:
-                raise StudyError(f"{where}: pair {id or len(relations) + 1} has no id of its own")
-            if one == other or one not in drugs or other not in drugs:
-                raise StudyError(f"{where}: pair {id} names an unknown entity")
-            if true not in ("true", "false") or kind not in (None, *DDI_TYPES):
+                raise StudyError(f"{location}: pair {id or len(relations) + 1} has no id of its own")
+            if first_id == second_id or first_id not in drugs or second_id not in drugs:
+                raise StudyError(f"{location}: pair {id} names an unknown entity")
+            if interacts not in ("true", "false") or kind not in (None, *DDI_TYPES):
                 expected = f"expected ddi true or false, and the type {', '.join(DDI_TYPES)} or none"
-                raise StudyError(f"{where}: pair {id}: {expected}")
-            label = f"DDI-{kind}" if true == "true" and kind else "DDI-false"
-            first, second = sorted((drugs[one], drugs[other]), key=lambda drug: drug.start)
+                raise StudyError(f"{location}: pair {id}: {expected}")
+            label = f"DDI-{kind}" if interacts == "true" and kind else "DDI-false"
+            first, second = sorted((drugs[first_id], drugs[second_id]), key=lambda drug: drug.start)
             relations[id] = Relation(id, text, first, second, label, document=document)
     if not relations:
         raise StudyError(f"{show_path(split_list)}: no pair in its files")
@@ -62,16 +62,16 @@ def read_drugs(where: str, sentence: etree._Element) -> dict[str, Mention]:
     text = sentence.get("text", "")
     drugs: dict[str, Mention] = {}
     for number, entity in enumerate(sentence.iterfind("entity"), start=1):
-        here = f"{where}: sentence {sentence.get('id', '')}, entity {number}"
+        location = f"{where}: sentence {sentence.get('id', '')}, entity {number}"
         id, offsets = entity.get("id", ""), entity.get("charOffset", "")
         if not id or id in drugs:
-            raise StudyError(f"{here}: no id of its own")
+            raise StudyError(f"{location}: no id of its own")
         if not OFFSETS.fullmatch(offsets):
-            raise StudyError(f"{here}: expected a charOffset such as 3-7 or 3-7;9-12")
+            raise StudyError(f"{location}: expected a charOffset such as 3-7 or 3-7;9-12")
         numbers = [int(number) for number in re.findall("[0-9]+", offsets)]
         shift = find_shift(text, numbers, entity.get("text", ""))
         if numbers != sorted(numbers) or shift is None or numbers[-1] + shift >= len(text):
-            raise StudyError(f"{here}: does not stand at its offsets")
+            raise StudyError(f"{location}: does not stand at its offsets")
         drugs[id] = Mention(id, "DRUG", numbers[0] + shift, numbers[-1] + shift + 1)
     return drugs
 
@@ -87,8 +87,8 @@ def find_shift(text: str, numbers: list[int], words: str) -> int | None:
     spans = list(zip(numbers[::2], numbers[1::2], strict=True))
     letters = "".join(words.split())
     for shift in (0, 1, -1):
-        there = "".join(text[start + shift : end + shift + 1] for start, end in spans)
-        if numbers[0] + shift >= 0 and "".join(there.split()) == letters:
+        span_text = "".join(text[start + shift : end + shift + 1] for start, end in spans)
+        if numbers[0] + shift >= 0 and "".join(span_text.split()) == letters:
             return shift
     return None
 
@@ -104,17 +104,17 @@ def ddi_sentences(corpus: Path, split_list: Path) -> Iterator[tuple[str, str, et
     members = []
     for number, line in read_lines(split_list):
         for name in filter(None, (part.strip() for part in line.split(","))):
-            if not (form := DDI_FILE.fullmatch(name)):
+            if not (match := DDI_FILE.fullmatch(name)):
                 raise StudyError(f"{show_path(split_list)}:{number}: expected names such as "
                                  "train_dataset/DrugBank/x.xml")  # fmt: skip
-            members.append(DDI[form[1]] + form[2])
+            members.append(DDI[match[1]] + match[2])
     if not members:
         raise StudyError(f"{show_path(split_list)}: empty file")
     contents = read_members(corpus, members)
     for member in members:
-        where = f"{show_path(corpus)}: {member}"
-        root = parse_xml(where, contents[member])
+        location = f"{show_path(corpus)}: {member}"
+        root = parse_xml(location, contents[member])
         sentences = root.findall("sentence")
         if root.tag != "document" or not sentences:
-            raise StudyError(f"{where}: not a document with sentences")
-        yield from ((where, root.get("id", ""), sentence) for sentence in sentences)
+            raise StudyError(f"{location}: not a document with sentences")
+        yield from ((location, root.get("id", ""), sentence) for sentence in sentences)

@@ -53,8 +53,8 @@ OF_ONE = {"accuracy": "bioasq-7b-yesno"}  # metric -> the only dataset that its 
 
 def keep_labelled(gold: list, predicted: list) -> tuple[list, list]:
     """Keep the gold and predicted labels of documents that have a label."""
-    kept = [(g, p) for g, p in zip(gold, predicted, strict=True) if g]
-    return [g for g, _ in kept], [p for _, p in kept]
+    labelled = [(g, p) for g, p in zip(gold, predicted, strict=True) if g]
+    return [g for g, _ in labelled], [p for _, p in labelled]
 
 
 def list_pairs(dataset: Dataset) -> list[tuple[str, str, str]]:

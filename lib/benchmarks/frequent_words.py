@@ -30,17 +30,17 @@ def rank_runs(question: Question, weigh: Callable[[str, int], float]) -> list[An
     """
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # imported here because it takes seconds
 
-    others = {word.lower() for word in WORD.findall(question.question)} | ENGLISH_STOP_WORDS
-    times, first = Counter(), {}
+    excluded_words = {word.lower() for word in WORD.findall(question.question)} | ENGLISH_STOP_WORDS
+    counts, first_answers = Counter(), {}
     for number, passage in enumerate(question.passages):
         words = list(WORD.finditer(passage))
         for begin, word in enumerate(words):
             for last in range(begin, min(begin + LONGEST, len(words))):
-                apart = last > begin and passage[words[last - 1].end() : words[last].start()] != " "
-                if apart or words[last].group().lower() in others:
+                is_broken = last > begin and passage[words[last - 1].end() : words[last].start()] != " "
+                if is_broken or words[last].group().lower() in excluded_words:
                     break
                 span = word.start(), words[last].end()
                 run = passage[slice(*span)].lower()
-                times[run] += 1
-                first.setdefault(run, Answer(number, *span, 0.0))
-    return [first[run] for run in sorted(times, key=lambda run: -weigh(run, times[run]))[:ANSWERS]]
+                counts[run] += 1
+                first_answers.setdefault(run, Answer(number, *span, 0.0))
+    return [first_answers[run] for run in sorted(counts, key=lambda run: -weigh(run, counts[run]))[:ANSWERS]]

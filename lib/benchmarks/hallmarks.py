@@ -37,17 +37,17 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
     members = read_members(corpus, [f"{kind}/{pmid}.txt" for pmid in pmids for kind in ("text", "labels")])
     documents = []
     for pmid in pmids:
-        at = f"{show_path(corpus)}: document {pmid}"
-        text = decode_member(f"{at}, text", members[f"text/{pmid}.txt"])
-        labels = decode_member(f"{at}, labels", members[f"labels/{pmid}.txt"])
+        location = f"{show_path(corpus)}: document {pmid}"
+        text = decode_member(f"{location}, text", members[f"text/{pmid}.txt"])
+        labels = decode_member(f"{location}, labels", members[f"labels/{pmid}.txt"])
         sentences = tuple(split_lines([text]))
-        before, *annotations = labels.split("<")
-        if not sentences or before.strip() or len(annotations) != len(sentences):
-            raise StudyError(f"{at}: {len(sentences)} sentences and {len(annotations)} annotations")
-        names = {label.split("--")[0].strip() for annotation in annotations for label in annotation.split("AND")}
-        if not names <= HALLMARKS.keys() | {"", "NULL"}:
-            raise StudyError(f"{at}: a label that is none of the ten hallmarks")
-        hallmarks = tuple(ours for name, ours in HALLMARKS.items() if name in names)
+        preamble, *annotations = labels.split("<")
+        if not sentences or preamble.strip() or len(annotations) != len(sentences):
+            raise StudyError(f"{location}: {len(sentences)} sentences and {len(annotations)} annotations")
+        label_names = {label.split("--")[0].strip() for annotation in annotations for label in annotation.split("AND")}
+        if not label_names <= HALLMARKS.keys() | {"", "NULL"}:
+            raise StudyError(f"{location}: a label that is none of the ten hallmarks")
+        hallmarks = tuple(hallmark for name, hallmark in HALLMARKS.items() if name in label_names)
         documents.append(Labelled(pmid, sentences, hallmarks))
     return documents
 

@@ -87,8 +87,8 @@ def gather_files(folders: tuple[Path, ...], subfolders: tuple[str, ...], end: st
             if by_name.setdefault(path.name.removesuffix(end), path) is not path:
                 raise StudyError(f"{show_path(path)}: another folder has a file of this name; name each folder once")
     if not by_name:
-        shown = ", ".join(map(show_path, folders))
-        raise StudyError(f"no {end} files in {shown}; set STUDY_DATA to a folder that holds the release")
+        folder_names = ", ".join(map(show_path, folders))
+        raise StudyError(f"no {end} files in {folder_names}; set STUDY_DATA to a folder that holds the release")
     return by_name
 
 
@@ -105,10 +105,10 @@ def read_note(name: str, text: Path, concepts: Path, related: Path | None = None
 
 def add_concepts(note: Note, path: Path) -> None:
     """Add the concepts of a .con file to a note."""
-    for number, where, match in match_lines(path, CONCEPT, TYPES, "a concept of type"):
-        place = find_words_at(where, note, match.groups()[:5])
+    for number, location, match in match_lines(path, CONCEPT, TYPES, "a concept of type"):
+        place = find_words_at(location, note, match.groups()[:5])
         if place in note.concepts:
-            raise StudyError(f"{where}: the concept is on an earlier line too")
+            raise StudyError(f"{location}: the concept is on an earlier line too")
         line_number, first, last = place
         words = note.words[line_number]
         note.concepts[place] = Mention(f"l{number - 1}", match[6].upper(), words[first][0], words[last][1])
@@ -116,13 +116,13 @@ def add_concepts(note: Note, path: Path) -> None:
 
 def add_relations(note: Note, path: Path) -> None:
     """Add the relations of a .rel file to a note, which must already have its concepts."""
-    for _, where, match in match_lines(path, RELATION, LABELS, "a relation of label"):
-        one = find_words_at(where, note, match.groups()[:5])
-        other = find_words_at(where, note, match.groups()[6:])
-        known = one in note.concepts and other in note.concepts
-        if not known or one[0] != other[0] or one == other:
-            raise StudyError(f"{where}: expected two concepts of one line of the text")
-        note.relations.setdefault(frozenset((one, other)), []).append(match[6])
+    for _, location, match in match_lines(path, RELATION, LABELS, "a relation of label"):
+        first_place = find_words_at(location, note, match.groups()[:5])
+        second_place = find_words_at(location, note, match.groups()[6:])
+        both_known = first_place in note.concepts and second_place in note.concepts
+        if not both_known or first_place[0] != second_place[0] or first_place == second_place:
+            raise StudyError(f"{location}: expected two concepts of one line of the text")
+        note.relations.setdefault(frozenset((first_place, second_place)), []).append(match[6])
 
 
 def match_lines(
@@ -130,11 +130,11 @@ def match_lines(
 ) -> Iterator[tuple[int, str, re.Match[str]]]:
     """Yield the number, `file:line` and match of each line. Raises StudyError for another form or an unknown name."""
     for number, line in read_lines(path):
-        where = f"{show_path(path)}:{number}"
+        location = f"{show_path(path)}:{number}"
         match = form.fullmatch(line.strip())
         if not match or match[6] not in names:
-            raise StudyError(f"{where}: expected {what} {', '.join(names)}")
-        yield number, where, match
+            raise StudyError(f"{location}: expected {what} {', '.join(names)}")
+        yield number, location, match
 
 
 def find_line_words(line: str) -> list[tuple[int, int]]:
@@ -145,17 +145,17 @@ def find_line_words(line: str) -> list[tuple[int, int]]:
 
 def find_words_at(where: str, note: Note, cells: tuple[str, ...]) -> Place:
     """Return the place that `text line:word line:word` points at. Raises StudyError if the text is not there."""
-    concept, *numbers = cells
+    concept_text, *numbers = cells
     line, first, line_again, last = map(int, numbers)
-    named = f"words {first} to {last} of line {line}"
+    description = f"words {first} to {last} of line {line}"
     words = note.words[line - 1] if 1 <= line <= len(note.lines) else []
-    inside = line == line_again and first <= last < len(words)
-    if not inside or words[first] == (0, 0):
-        raise StudyError(f"{where}: {named} are not in the text")
+    is_inside = line == line_again and first <= last < len(words)
+    if not is_inside or words[first] == (0, 0):
+        raise StudyError(f"{where}: {description} are not in the text")
     start, end = words[first][0], words[last][1]
     text = note.lines[line - 1][start:end]
-    if text.lower().split() != concept.lower().split():
-        raise StudyError(f"{where}: {named} are not the concept's text")
+    if text.lower().split() != concept_text.lower().split():
+        raise StudyError(f"{where}: {description} are not the concept's text")
     return line - 1, first, last
 
 
@@ -167,9 +167,9 @@ def tag_note(note: Note) -> Iterator[Sentence]:
             raise StudyError(f"{note.name}.con: concept {concept.id} overlaps another; leave one of them out")
         kind = concept.kind.lower()
         tags[line][first : last + 1] = [f"B-{kind}"] + [f"I-{kind}"] * (last - first)
-    for line, places, line_tags in zip(note.lines, note.words, tags, strict=True):
+    for line, spans, line_tags in zip(note.lines, note.words, tags, strict=True):
         words, word_tags = [], []
-        for (start, end), tag in zip(places, line_tags, strict=True):
+        for (start, end), tag in zip(spans, line_tags, strict=True):
             if start < end:
                 words.append(line[start:end])
                 word_tags.append(tag)
@@ -183,7 +183,7 @@ def pair_concepts(note: Note) -> Iterator[Relation]:
         line, other_line = (place[0] for place in places)
         if line != other_line:
             continue
-        one, other = (note.concepts[place] for place in places)
+        first, second = (note.concepts[place] for place in places)
         for number, label in enumerate(note.relations.get(frozenset(places), [NO_RELATION])):
-            id = f"{note.name}.{one.id}.{other.id}" + (f".{number}" if number else "")
-            yield Relation(id, note.lines[line], one, other, label, document=note.name)
+            id = f"{note.name}.{first.id}.{second.id}" + (f".{number}" if number else "")
+            yield Relation(id, note.lines[line], first, second, label, document=note.name)

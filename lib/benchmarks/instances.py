@@ -17,7 +17,7 @@ BREAKS = re.compile(r"[\n\t\r]")
 
 def split_lines(texts: Iterable[str]) -> list[str]:
     """Return the non-blank lines of texts, stripped of white space."""
-    return [part.strip() for text in texts for part in text.split("\n") if part.strip()]
+    return [line.strip() for text in texts for line in text.split("\n") if line.strip()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Relation:
         if self.masked:
             return Marked(text, (first.start, first.end), (second.start, second.end))
         if first.end > second.start:
-            kinds = sorted(JOINT.get(one.kind, one.kind) for one in (first, second))
+            kinds = sorted(JOINT.get(mention.kind, mention.kind) for mention in (first, second))
             middle = f"@{'-'.join(kinds)}$"
             spans = [(first.start, first.start + len(middle))] * 2
         else:

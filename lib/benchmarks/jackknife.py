@@ -18,14 +18,14 @@ def leave_documents_out(dataset: Dataset, test: Sequence[Instance], predicted: S
     Groups are the same for every model.
     """
     group_of = group_documents(dataset, test)
-    number = max(group_of) + 1
-    if number < 3:
+    group_count = max(group_of) + 1
+    if group_count < 3:
         return []
     scores = []
-    for group in range(number):
-        kept = np.flatnonzero(group_of != group)
-        found = dataset.score([test[place] for place in kept], [predicted[place] for place in kept])
-        scores.append(found[dataset.main_score])
+    for group in range(group_count):
+        positions = np.flatnonzero(group_of != group)
+        fold_scores = dataset.score([test[i] for i in positions], [predicted[i] for i in positions])
+        scores.append(fold_scores[dataset.main_score])
     return scores
 
 
@@ -35,16 +35,16 @@ def group_documents(dataset: Dataset, test: Sequence[Instance]) -> np.ndarray:
     Tagged sentences without document names are grouped with their neighbours in file order. Other instances without one
     are a document each.
     """
-    if isinstance(test[0], Sentence) and not any(one.document for one in test):
+    if isinstance(test[0], Sentence) and not any(instance.document for instance in test):
         return np.arange(len(test)) * min(GROUPS, len(test)) // len(test)
-    places: dict[object, list[int]] = {}
-    for place, one in enumerate(test):
-        places.setdefault(name_document(dataset, one) or place, []).append(place)
+    positions: dict[object, list[int]] = {}
+    for position, instance in enumerate(test):
+        positions.setdefault(name_document(dataset, instance) or position, []).append(position)
     group_of = np.empty(len(test), dtype=int)
     # Random: if a file is sorted by label, dealing it out in order gives all groups the same mix and hides the scatter.
-    drawn = np.random.default_rng(0).permutation(len(places)) % min(GROUPS, len(places))
-    for group, found in zip(drawn, places.values(), strict=True):
-        group_of[found] = group
+    groups = np.random.default_rng(0).permutation(len(positions)) % min(GROUPS, len(positions))
+    for group, members in zip(groups, positions.values(), strict=True):
+        group_of[members] = group
     return group_of
 
 
@@ -78,9 +78,9 @@ def compare_sides(better: Folds, than: Folds) -> tuple[float, float] | None:
         runs, other_runs = better.get(fold), than.get(fold)
         if not runs or not other_runs:
             return None
-        every_run = [*runs, *other_runs]
-        lengths = {len(scores) for scores in every_run}
-        if len(lengths) > 1 or 0 in lengths or np.isnan(every_run).any():
+        all_runs = [*runs, *other_runs]
+        lengths = {len(scores) for scores in all_runs}
+        if len(lengths) > 1 or 0 in lengths or np.isnan(all_runs).any():
             return None
         variances.append(find_variance(np.mean(runs, axis=0) - np.mean(other_runs, axis=0)))
     variance, freedom = statistics.add_variances(variances)

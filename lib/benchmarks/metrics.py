@@ -24,9 +24,9 @@ Tags = Sequence[Sequence[str]]  # one item per sentence
 def check_tags(gold: Tags, predicted: Tags) -> None:
     """Apply check_lengths, and raise ValueError unless each sentence has a predicted tag for each gold tag."""
     check_lengths(gold, predicted)
-    for g, p in zip(gold, predicted, strict=True):
-        if len(g) != len(p):
-            raise ValueError(f"a sentence of {len(g)} gold tags has {len(p)} predicted")
+    for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
+        if len(gold_tags) != len(predicted_tags):
+            raise ValueError(f"a sentence of {len(gold_tags)} gold tags has {len(predicted_tags)} predicted")
 
 
 def entity_scores(gold: Tags, predicted: Tags) -> Scores:
@@ -70,18 +70,18 @@ def mention_sets(texts: Tags) -> list[set[tuple]]:
     one type alternate, such as words 0, 2 and words 1, 3, they are read as 0 and 1, 2, 3, in gold and predictions
     alike.
     """
-    found = []
+    sets = []
     for tags in texts:
         mentions: list[tuple[str, list[int]]] = []
-        for place, tag in enumerate(tags):
+        for position, tag in enumerate(tags):
             letter, _, kind = tag.partition("-")
-            of_kind = [places for other, places in mentions if other == kind]
-            if letter == "I" and of_kind:
-                of_kind[-1].append(place)
+            kind_positions = [positions for other_kind, positions in mentions if other_kind == kind]
+            if letter == "I" and kind_positions:
+                kind_positions[-1].append(position)
             elif letter != "O":
-                mentions.append((kind, [place]))
-        found.append({(kind, *places) for kind, places in mentions})
-    return found
+                mentions.append((kind, [position]))
+        sets.append({(kind, *positions) for kind, positions in mentions})
+    return sets
 
 
 def entity_type_scores(gold: Tags, predicted: Tags) -> Scores:
@@ -96,7 +96,7 @@ def entity_type_scores(gold: Tags, predicted: Tags) -> Scores:
 
 
 def average_f1(scores: Collection[Scores]) -> float:
-    return fmean(one["f1"] for one in scores) if scores else 0.0
+    return fmean(kind_scores["f1"] for kind_scores in scores) if scores else 0.0
 
 
 def token_scores(gold: Tags, predicted: Tags, outside: bool, average: str = "micro") -> Scores:
@@ -141,7 +141,7 @@ def pico_scores(gold: Tags, predicted: Tags) -> Scores:
     predicted_words = [elements(tag) for tag in chain.from_iterable(predicted)]
     check_known(chain.from_iterable(gold_words + predicted_words), PICO)
     by_element = rates_by_kind(gold_words, predicted_words)
-    f1s = {f"f1 ({name})": by_element.get(key, rates(0, 0, 0))["f1"] for key, name in PICO.items()}
+    f1s = {f"f1 ({name})": by_element.get(element, rates(0, 0, 0))["f1"] for element, name in PICO.items()}
     return {"f1": fmean(f1s.values())} | f1s
 
 
@@ -228,9 +228,9 @@ def class_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> Sco
     Equals scikit-learn's f1_score with average="macro". No paper prints a macro average over classes (gu prints the
     accuracy); it is for the user's own data.
     """
-    right = accuracy(gold, predicted)
-    by_class = [class_rates(gold, predicted, one) for one in {*gold, *predicted}]
-    return {"accuracy": right, "macro f1": average_f1(by_class)}
+    percentage = accuracy(gold, predicted)
+    by_class = [class_rates(gold, predicted, label) for label in {*gold, *predicted}]
+    return {"accuracy": percentage, "macro f1": average_f1(by_class)}
 
 
 def multilabel_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> Scores:

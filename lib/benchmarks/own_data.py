@@ -67,34 +67,34 @@ def fingerprint_data(dataset: Dataset) -> str:
     """Return a fingerprint of the files read, their names and their division."""
     paths = {path for split in dataset.files for path in dataset.paths(split)}
     files = list_data_files(paths)
-    named = [[str(file.relative_to(dataset.folder)), provenance.file_fingerprint(file)] for file in files]
-    return provenance.fingerprint(dataset.files, named, VERSION)
+    fingerprints = [[str(file.relative_to(dataset.folder)), provenance.file_fingerprint(file)] for file in files]
+    return provenance.fingerprint(dataset.files, fingerprints, VERSION)
 
 
 def read_own_folder(folder: Path) -> OwnData:
     """Read and check all data of a folder. Raises StudyError if a model cannot be trained and tested on it."""
     dataset, form = describe_folder(folder)
     left_out: Counter = Counter()
-    loaded = {}
+    instances = {}
     for split in dataset.files:  # count a file only once if several parts share it
-        again = any(dataset.files[split] == dataset.files[other] for other in loaded)
-        loaded[split] = dataset.load(split, left_out=Counter() if again else left_out)
-    check_learnable(dataset, loaded["train"])
-    check_scorable(dataset, loaded["test"])
-    dataset = replace(dataset, labels=say_some(list_labels(loaded["train"])) or "a number")
+        is_shared = any(dataset.files[split] == dataset.files[other] for other in instances)
+        instances[split] = dataset.load(split, left_out=Counter() if is_shared else left_out)
+    check_learnable(dataset, instances["train"])
+    check_scorable(dataset, instances["test"])
+    dataset = replace(dataset, labels=say_some(list_labels(instances["train"])) or "a number")
     notes = [f"{dataset.title}: {form}, {say_task(dataset)}"]
     notes += [f"not read: {name}" for name in list_unread(dataset)]
-    notes += [f"left out: {number:,} {what}" for what, number in left_out.items() if number]
+    notes += [f"left out: {number:,} {kind}" for kind, number in left_out.items() if number]
     division = []
-    divided = [split for split in loaded if split != "train" and dataset.files[split] == dataset.files["train"]]
-    if divided:
-        notes.append(say_division(dataset, divided, loaded))
-        for split in ("train", *divided):
-            names = dict.fromkeys(map(say_name, loaded[split]))
+    cut_splits = [split for split in instances if split != "train" and dataset.files[split] == dataset.files["train"]]
+    if cut_splits:
+        notes.append(say_division(dataset, cut_splits, instances))
+        for split in ("train", *cut_splits):
+            names = dict.fromkeys(map(say_name, instances[split]))
             division += [(name, split) for name in names]
-    parts = [summarise_part(dataset, split, loaded[split]) for split in loaded]
+    parts = [summarise_part(dataset, split, instances[split]) for split in instances]
     notes += [f"{row['part']}: {row['instances']:,} {say_instances(dataset)}, {row['labels']}" for row in parts]
-    notes += compare_parts(loaded)
+    notes += compare_parts(instances)
     return OwnData(dataset, form, parts, notes, division)
 
 
@@ -103,22 +103,22 @@ def describe_folder(folder: Path) -> tuple[Dataset, str]:
     folder = Path(folder)
     if not folder.is_dir():
         raise StudyError(f"{show_path(folder)}: no such folder; --data takes one with train, dev and test files")
-    found = find_parts(folder)
-    forms = {split: find_form(found[split]) for split in SPLITS if split in found}
+    paths = find_parts(folder)
+    forms = {split: find_form(paths[split]) for split in SPLITS if split in paths}
     if len(set(forms.values())) > 1:
-        said = ", ".join(f"{show_path(found[split])} is {form}" for split, form in forms.items())
-        raise StudyError(f"{said}: give all parts in one form")
+        description = ", ".join(f"{show_path(paths[split])} is {form}" for split, form in forms.items())
+        raise StudyError(f"{description}: give all parts in one form")
     form = forms["train"]
-    names = {split: str(path.relative_to(folder)) for split, path in found.items()}
+    names = {split: str(path.relative_to(folder)) for split, path in paths.items()}
     files = {split: (name.replace("{", "{{").replace("}", "}}"),) for split, name in names.items()}  # for Dataset.paths
-    lacking = tuple(split for split in SHARES if split not in found)
+    missing = tuple(split for split in SHARES if split not in paths)
     files = {split: files.get(split, files["train"]) for split in SPLITS}
     family, metric, reader = "tagging", "entity-type-f1", READERS.get(form)
     if form == TABLE:
-        columns = own_tables.find_columns(found["train"])
+        columns = own_tables.find_columns(paths["train"])
         family, metric = own_tables.FAMILIES[columns]
         reader = partial(own_tables.read_instances, columns=columns)
-    divider = partial(divide, parts=("train", *lacking), where=show_path(found["train"])) if lacking else None
+    divider = partial(divide, parts=("train", *missing), where=show_path(paths["train"])) if missing else None
     title = folder.resolve().name
     dataset = Dataset(
         "own", title, family, "", metric, reader, files, access="own", divide=divider, version=VERSION, folder=folder
@@ -129,20 +129,20 @@ def describe_folder(folder: Path) -> tuple[Dataset, str]:
 def find_parts(folder: Path) -> dict[str, Path]:
     """Return the files or folders of train, dev and test that exist; train alone if the folder is undivided."""
     entries = sorted(path for path in folder.iterdir() if not ASIDE.fullmatch(path.name))
-    found: dict[str, Path] = {}
+    parts: dict[str, Path] = {}
     for path in entries:
         words = (word.removesuffix("set") for word in re.split(r"[^a-z]+", path.name.lower()))
         words = {WORDS[word] for word in words if word in WORDS}
         for part in words:
-            if part in found:
-                raise StudyError(f"{show_path(folder)}: {found[part].name} and {path.name} are both {part}: leave one")
-            found[part] = path
-    if found and "train" not in found:
-        raise StudyError(f"{show_path(folder)}: no train file beside {', '.join(sorted(found))}: add one to learn from")
-    if len(set(found.values())) < len(found):
+            if part in parts:
+                raise StudyError(f"{show_path(folder)}: {parts[part].name} and {path.name} are both {part}: leave one")
+            parts[part] = path
+    if parts and "train" not in parts:
+        raise StudyError(f"{show_path(folder)}: no train file beside {', '.join(sorted(parts))}: add one to learn from")
+    if len(set(parts.values())) < len(parts):
         raise StudyError(f"{show_path(folder)}: a file's name says more than one of train, dev and test: rename it")
-    if found:
-        return found
+    if parts:
+        return parts
     if any(path.suffix == ".ann" for path in entries):
         return {"train": folder}
     files = [path for path in entries if path.is_file()]
@@ -161,15 +161,15 @@ def find_form(path: Path) -> str:
     name = path.name.removesuffix(".gz").lower()
     if name.endswith(UNREADABLE):
         raise StudyError(f"{show_path(path)}: not a form that is read; save it as {', '.join(TABLES)} or CoNLL")
-    first = next((line for _, line in read_lines(path) if line.strip()), None)
-    if first is None:
+    first_line = next((line for _, line in read_lines(path) if line.strip()), None)
+    if first_line is None:
         raise StudyError(f"{show_path(path)}: empty file")
     if name.endswith((".csv", ".jsonl")):
         return TABLE
-    if pubtator.HEAD.fullmatch(first):
+    if pubtator.HEAD.fullmatch(first_line):
         return PUBTATOR
-    headed = "text" in [cell.strip().lower() for cell in first.split("\t")]
-    return TABLE if headed and name.endswith(".tsv") else CONLL
+    has_text_column = "text" in [cell.strip().lower() for cell in first_line.split("\t")]
+    return TABLE if has_text_column and name.endswith(".tsv") else CONLL
 
 
 def divide(instances: list[Instance], split: str, fold: int, parts: tuple[str, ...], where: str = "") -> list[Instance]:
@@ -186,15 +186,18 @@ def divide(instances: list[Instance], split: str, fold: int, parts: tuple[str, .
     order = [documents[i] for i in np.random.default_rng(SEED).permutation(len(documents))]
     part_of = dict.fromkeys(documents, parts[0])
     for part in parts[1:]:
-        number = max(1, round(SHARES[part] * len(documents)))
-        part_of |= dict.fromkeys(order[:number], part)
-        order = order[number:]
-    return [one for one, name in zip(instances, names, strict=True) if part_of[name] == split]
+        size = max(1, round(SHARES[part] * len(documents)))
+        part_of |= dict.fromkeys(order[:size], part)
+        order = order[size:]
+    return [instance for instance, name in zip(instances, names, strict=True) if part_of[name] == split]
 
 
 def name_documents(instances: Sequence[Instance]) -> list[str]:
     """Return each instance's document, or its text if the files name none, so that equal texts stay together."""
-    return [document_of(one) or (one.first if isinstance(one, Pair) else one.inputs[0]) for one in instances]
+    return [
+        document_of(instance) or (instance.first if isinstance(instance, Pair) else instance.inputs[0])
+        for instance in instances
+    ]
 
 
 def document_of(one: Instance) -> str:
@@ -217,8 +220,8 @@ def say_division(dataset: Dataset, divided: list[str], loaded: dict[str, list[In
     for split in ("train", *divided):
         documents = set(name_documents(loaded[split]))
         counts.append(f"{len(documents):,} for {split}")
-    lacking = " and no ".join(divided)
-    return f"no {lacking} part: train is divided by {unit} (seed {SEED}): {', '.join(counts)}{warning}"
+    missing = " and no ".join(divided)
+    return f"no {missing} part: train is divided by {unit} (seed {SEED}): {', '.join(counts)}{warning}"
 
 
 def list_labels(instances: Iterable[Instance]) -> list[str]:
@@ -229,47 +232,47 @@ def list_labels(instances: Iterable[Instance]) -> list[str]:
 def count_labels(instances: Iterable[Instance]) -> Counter:
     """Count how often each entity type, class or label occurs."""
     counts: Counter = Counter()
-    for one in instances:
-        if isinstance(one, Sentence):
-            counts.update(kind or "entity" for kind, _, _ in entity_sets([one.tags])[0])
-        elif isinstance(one, Labelled):
-            counts.update(one.labels)
-        elif isinstance(one.label, str):
-            counts[one.label] += 1
+    for instance in instances:
+        if isinstance(instance, Sentence):
+            counts.update(kind or "entity" for kind, _, _ in entity_sets([instance.tags])[0])
+        elif isinstance(instance, Labelled):
+            counts.update(instance.labels)
+        elif isinstance(instance.label, str):
+            counts[instance.label] += 1
     return counts
 
 
 def check_learnable(dataset: Dataset, train: Sequence[Instance]) -> None:
     """Raise StudyError if the training part has nothing to tell apart."""
-    where = show_path(dataset.paths("train")[0])
+    location = show_path(dataset.paths("train")[0])
     if dataset.family == "similarity":
-        if len({one.label for one in train}) == 1:
-            raise StudyError(f"{where}: all scores of the training part are equal: there is nothing to learn")
+        if len({instance.label for instance in train}) == 1:
+            raise StudyError(f"{location}: all scores of the training part are equal: there is nothing to learn")
         return
     labels = list_labels(train)
     if not labels:
-        raise StudyError(f"{where}: the training part has no entity or label: there is nothing to learn")
+        raise StudyError(f"{location}: the training part has no entity or label: there is nothing to learn")
     if dataset.metric == "class-f1" and len(labels) == 1:
-        raise StudyError(f"{where}: the training part has one label only: there is nothing to learn")
+        raise StudyError(f"{location}: the training part has one label only: there is nothing to learn")
 
 
 def check_scorable(dataset: Dataset, test: Sequence[Instance]) -> None:
     """Raise StudyError if the test part has nothing to predict."""
-    number = dataset.family == "similarity"
-    if (len({one.label for one in test}) == 1) if number else not list_labels(test):
-        what = "scores that differ" if number else "entity or label"
-        raise StudyError(f"{show_path(dataset.paths('test')[0])}: the test part has no {what}: it gives no score")
+    is_numeric = dataset.family == "similarity"
+    if (len({instance.label for instance in test}) == 1) if is_numeric else not list_labels(test):
+        missing = "scores that differ" if is_numeric else "entity or label"
+        raise StudyError(f"{show_path(dataset.paths('test')[0])}: the test part has no {missing}: it gives no score")
 
 
 def say_task(dataset: Dataset) -> str:
     """Describe the task in words."""
-    said = {
+    descriptions = {
         "entity-type-f1": "entities to be tagged",
         "class-f1": "one class for each " + ("text" if dataset.family == "documents" else "pair of texts"),
         "label-f1": "any number of labels for each text",
         "pearson": "a number for each pair of texts: how similar they are",
     }
-    return f"{said[dataset.metric]} ({dataset.labels})"
+    return f"{descriptions[dataset.metric]} ({dataset.labels})"
 
 
 def say_instances(dataset: Dataset) -> str:
@@ -281,9 +284,9 @@ def list_unread(dataset: Dataset) -> list[str]:
     files = set().union(*dataset.files.values())
     unread = []
     if "." not in files:  # the folder itself: everything in it is read
-        used = {Path(file).parts[0] for file in files}
+        used_names = {Path(file).parts[0] for file in files}
         names = [path.name for path in sorted(dataset.folder.iterdir())]
-        unread = [name for name in names if name not in used and not ASIDE.fullmatch(name)]
+        unread = [name for name in names if name not in used_names and not ASIDE.fullmatch(name)]
     if getattr(dataset.read, "func", None) is own_tables.read_instances:
         unread += [f"column {name}" for name in own_tables.list_unread_columns(dataset.paths("train")[0])]
     return unread
@@ -292,10 +295,10 @@ def list_unread(dataset: Dataset) -> list[str]:
 def summarise_part(dataset: Dataset, split: str, instances: Sequence[Instance]) -> dict:
     """Summarise a part: its file, documents, instances, and the count of each label."""
     documents = set(filter(None, map(document_of, instances)))
-    labels = say_some([f"{label} {number:,}" for label, number in sorted(count_labels(instances).items())])
+    labels = say_some([f"{label} {count:,}" for label, count in sorted(count_labels(instances).items())])
     if dataset.family == "similarity":
-        numbers = [one.label for one in instances]
-        labels = f"scores of {min(numbers):g} to {max(numbers):g}"
+        scores = [instance.label for instance in instances]
+        labels = f"scores of {min(scores):g} to {max(scores):g}"
     file = ", ".join(dataset.files[split])
     return {"part": split, "file": file, "documents": len(documents) or None, "instances": len(instances),
             "labels": labels}  # fmt: skip
@@ -303,19 +306,19 @@ def summarise_part(dataset: Dataset, split: str, instances: Sequence[Instance]) 
 
 def compare_parts(loaded: dict[str, list[Instance]]) -> list[str]:
     """Describe in sentences which texts the parts share, and which labels training lacks."""
-    texts = {split: [" ".join(one.inputs) for one in instances] for split, instances in loaded.items()}
+    texts = {split: [" ".join(instance.inputs) for instance in instances] for split, instances in loaded.items()}
     notes = []
     for split, other in (("dev", "train"), ("test", "train"), ("test", "dev")):
         known_texts = set(texts[other])
-        number = sum(text in known_texts for text in texts[split])
-        if number:
-            notes.append(f"{number:,} of {len(texts[split]):,} texts of {split} stand in {other} too, word for word")
+        repeats = sum(text in known_texts for text in texts[split])
+        if repeats:
+            notes.append(f"{repeats:,} of {len(texts[split]):,} texts of {split} stand in {other} too, word for word")
     known_labels = count_labels(loaded["train"])
     for split in ("dev", "test"):
         counts = count_labels(loaded[split])
-        new = [f"{label} ({counts[label]:,})" for label in sorted(counts) if label not in known_labels]
-        if new:
-            notes.append(f"{split} has labels that train lacks and no model can find: {say_some(new)}")
+        new_labels = [f"{label} ({counts[label]:,})" for label in sorted(counts) if label not in known_labels]
+        if new_labels:
+            notes.append(f"{split} has labels that train lacks and no model can find: {say_some(new_labels)}")
     return notes
 
 

@@ -36,36 +36,36 @@ Row = Mapping[str, object]
 
 def find_columns(path: Path) -> tuple[str, ...]:
     """Return the columns that determine a table's task, a key of FAMILIES. Raises StudyError for other columns."""
-    _, first = next(read_table_cells(path), ("", None))
-    if first is None:
+    _, first_row = next(read_table_cells(path), ("", None))
+    if first_row is None:
         raise StudyError(f"{show_path(path)}: no rows in the file")
-    where = f"{show_path(path)}:1"
-    found = tuple(name for name in COLUMNS[:-1] if name in first)
-    if found in FAMILIES:
-        return found
-    if found == ("text", "score"):
+    location = f"{show_path(path)}:1"
+    columns = tuple(name for name in COLUMNS[:-1] if name in first_row)
+    if columns in FAMILIES:
+        return columns
+    if columns == ("text", "score"):
         raise StudyError(
-            f"{where}: no task of the study predicts a number of one text; name the column label to take its values as "
-            "classes, or add a column text2 to compare two texts"
+            f"{location}: no task of the study predicts a number of one text; name the column label to take its values "
+            "as classes, or add a column text2 to compare two texts"
         )
-    known = ", ".join(name for name in first if isinstance(name, str)) or "none"
-    raise StudyError(f"{where}: expected the columns {FORMS}; found {known}: rename or delete columns")
+    header = ", ".join(name for name in first_row if isinstance(name, str)) or "none"
+    raise StudyError(f"{location}: expected the columns {FORMS}; found {header}: rename or delete columns")
 
 
 def list_unread_columns(path: Path) -> list[str]:
     """List the columns of a table that are not read."""
-    _, first = next(read_table_cells(path))
-    return [name for name in first if name not in COLUMNS]
+    _, first_row = next(read_table_cells(path))
+    return [name for name in first_row if name not in COLUMNS]
 
 
 def read_instances(path: Path, columns: tuple[str, ...]) -> list[Labelled | Pair]:
     """Read the instances of a table with these columns; ids are row numbers. Raises StudyError if it is malformed."""
     instances: list[Labelled | Pair] = []
-    for number, (where, row) in enumerate(read_table_cells(path), start=1):
+    for number, (location, row) in enumerate(read_table_cells(path), start=1):
         if missing := [name for name in columns if name not in row]:
-            raise StudyError(f"{where}: no {' and '.join(missing)}, which the other rows or files have")
-        texts = [read_word(where, row, name) for name in columns if name.startswith("text")]
-        document, answer = say_value(row.get("document")), read_answer(where, row, columns[-1])
+            raise StudyError(f"{location}: no {' and '.join(missing)}, which the other rows or files have")
+        texts = [read_word(location, row, name) for name in columns if name.startswith("text")]
+        document, answer = say_value(row.get("document")), read_answer(location, row, columns[-1])
         if len(texts) == 1:
             instances.append(Labelled(str(number), (texts[0],), answer, document))
         else:
@@ -90,10 +90,10 @@ def read_answer(where: str, row: Row, column: str) -> tuple[str, ...] | float:
         return score
     if column == "label":
         return (read_word(where, row, column),)
-    several = row[column] if isinstance(row[column], list) else parse_list(say_value(row[column]))
-    if not all(isinstance(one, str | int) for one in several):
+    labels = row[column] if isinstance(row[column], list) else parse_list(say_value(row[column]))
+    if not all(isinstance(label, str | int) for label in labels):
         raise StudyError(f"{where}: expected labels separated by ; or a JSON list of them")
-    return tuple(sorted({str(one).strip() for one in several} - {""}))
+    return tuple(sorted({str(label).strip() for label in labels} - {""}))
 
 
 def say_value(value: object) -> str:
@@ -116,14 +116,14 @@ def read_word(where: str, row: Row, name: str) -> str:
     value = row[name]
     if isinstance(value, list | dict):
         raise StudyError(f"{where}: expected a text or a number under {name}")
-    if value is None or not (said := str(value).strip()):
+    if value is None or not (text := str(value).strip()):
         raise StudyError(f"{where}: {name} is blank: fill it or delete the row")
-    return said
+    return text
 
 
 def refuse_scores(path: Path, instances: list[Labelled | Pair]) -> None:
     """Raise StudyError if all labels are numbers and some are not whole, because they look like scores."""
-    labels = {one.label if isinstance(one, Pair) else one.labels[0] for one in instances}
+    labels = {instance.label if isinstance(instance, Pair) else instance.labels[0] for instance in instances}
     try:
         numbers = [float(label) for label in labels]
     except ValueError:
@@ -146,14 +146,14 @@ def read_table_cells(path: Path) -> Iterator[tuple[str, dict]]:
         yield from read_json_lines(path, blank=True)
         return
     if name.endswith(".csv"):
-        _, first = next(read_lines(path), (1, ""))
-        rows = read_csv_cells(path, delimiter=";" if first.count(";") > first.count(",") else ",")
+        _, first_line = next(read_lines(path), (1, ""))
+        rows = read_csv_cells(path, delimiter=";" if first_line.count(";") > first_line.count(",") else ",")
     else:
         rows = read_tsv(path)
-    where, header = next(rows, ("", []))
+    location, header = next(rows, ("", []))
     names = [cell.strip().lower() for cell in header]
     if len(set(names)) < len(names):
-        raise StudyError(f"{where}: a column stands there twice")
+        raise StudyError(f"{location}: a column stands there twice")
     yield from name_cells(names, rows)
 
 
@@ -161,6 +161,6 @@ def read_tsv(path: Path) -> Iterator[tuple[str, list[str]]]:
     """Yield the non-blank lines of a TSV as rows; a cell that is quoted as a whole loses its quotes."""
     for number, line in read_lines(path):
         if line.strip():
-            quoted = [(cell, QUOTED.fullmatch(cell)) for cell in line.split("\t")]
-            cells = [match[1].replace('""', '"') if match else cell for cell, match in quoted]
+            cell_matches = [(cell, QUOTED.fullmatch(cell)) for cell in line.split("\t")]
+            cells = [match[1].replace('""', '"') if match else cell for cell, match in cell_matches]
             yield f"{show_path(path)}:{number}", cells

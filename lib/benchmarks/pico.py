@@ -37,15 +37,15 @@ def read_elements(folder: Path, split: str, left_out: Counter | None = None) -> 
     files = find_documents(folder, split)
     dev_list = folder / "dev.txt"
     dev = {line.strip() for _, line in read_lines(dev_list) if line.strip()} if dev_list.is_file() else set()
-    every, whole = (join(*map(set, files.values())) for join in (set.union, set.intersection))
+    all_pmids, complete = (combine(*map(set, files.values())) for combine in (set.union, set.intersection))
     test = set() if split == "test" else set().union(*find_documents(folder, "test").values())
-    pmids = whole - test
+    pmids = complete - test
     if left_out is not None and split != "dev":
-        left_out["abstracts without the labels of an element"] += len(every - whole)
-        left_out["training abstracts that are in the test set"] += len(every & test)
+        left_out["abstracts without the labels of an element"] += len(all_pmids - complete)
+        left_out["training abstracts that are in the test set"] += len(all_pmids & test)
     if split != "test":
-        if astray := sorted(dev - pmids):
-            raise StudyError(f"{show_path(folder)}: PMID {astray[0]} of dev is no training abstract; check the list")
+        if strays := sorted(dev - pmids):
+            raise StudyError(f"{show_path(folder)}: PMID {strays[0]} of dev is no training abstract; check the list")
         pmids = dev if split == "dev" else pmids - dev
     if not pmids:
         raise StudyError(
@@ -54,7 +54,7 @@ def read_elements(folder: Path, split: str, left_out: Counter | None = None) -> 
     return [
         sentence
         for pmid in sorted(pmids, key=int)
-        for sentence in read_document(folder, pmid, {short: paths[pmid] for short, paths in files.items()})
+        for sentence in read_document(folder, pmid, {element: paths[pmid] for element, paths in files.items()})
     ]
 
 
@@ -66,13 +66,13 @@ def find_documents(folder: Path, split: str) -> dict[str, dict[str, Path]]:
     if split not in FOLDERS:
         raise unknown("split", split, FOLDERS)
     documents = {}
-    for short, name in ELEMENTS.items():
+    for element, name in ELEMENTS.items():
         label_folder = folder / "annotations/aggregated/starting_spans" / name / FOLDERS[split]
         files = [(FILE.fullmatch(path.name), path) for path in sorted(label_folder.glob("*"))]
-        documents[short] = {match[1]: path for match, path in files if match}
-        if not documents[short]:
+        documents[element] = {match[1]: path for match, path in files if match}
+        if not documents[element]:
             raise StudyError(f"no labels in {show_path(label_folder)}; set STUDY_DATA to a folder that holds EBM-NLP")
-        if len(documents[short]) != sum(match is not None for match, _ in files):
+        if len(documents[element]) != sum(match is not None for match, _ in files):
             raise StudyError(f"{show_path(label_folder)}: two files of one PMID; leave one of them out")
     return documents
 
@@ -80,15 +80,16 @@ def find_documents(folder: Path, split: str) -> dict[str, dict[str, Path]]:
 def read_document(folder: Path, pmid: str, labels: dict[str, Path]) -> list[Sentence]:
     """Read the sentences of an abstract. Raises StudyError as in read_elements."""
     words = read_cells(find_file(folder / f"documents/{pmid}.tokens"), BREAKS)
-    marked = {short: read_labels(path, len(words)) for short, path in labels.items()}
+    element_labels = {element: read_labels(path, len(words)) for element, path in labels.items()}
     sentences, start = [], 0
-    for number, word in enumerate(words, start=1):
-        if word == "." or number == len(words):
+    for end, word in enumerate(words, start=1):
+        if word == "." or end == len(words):
             tags = [
-                "|".join(f"I-{short}" for short in ELEMENTS if marked[short][at]) or "O" for at in range(start, number)
+                "|".join(f"I-{element}" for element in ELEMENTS if element_labels[element][position]) or "O"
+                for position in range(start, end)
             ]
-            sentences.append(Sentence(words[start:number], tags, pmid))
-            start = number
+            sentences.append(Sentence(words[start:end], tags, pmid))
+            start = end
     return sentences
 
 

@@ -66,10 +66,10 @@ def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None) -> A
     if not all(heads) or [head[2] for head in heads] != ["t", "a"] or len({head[1] for head in heads}) != 1:
         raise StudyError(f"{record[0][0]}: expected 'PMID|t|title' and 'PMID|a|abstract' of one PMID")
     pmid, text, mentions = heads[0][1], f"{heads[0][3]}\n{heads[1][3]}", []
-    for where, line in record[2:]:
+    for location, line in record[2:]:
         cells = line.split("\t")
         if cells[0] != pmid:
-            raise StudyError(f"{where}: expected a line of PMID {pmid}")
+            raise StudyError(f"{location}: expected a line of PMID {pmid}")
         if left_out is not None and len(cells) > 2 and not OFFSET.fullmatch(cells[1]):
             left_out["relations"] += 1
             continue
@@ -78,10 +78,10 @@ def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None) -> A
         if left_out is not None and len(cells) == 5:
             cells.append("")
         if len(cells) not in (6, 7):
-            raise StudyError(f"{where}: expected a mention of 6 or 7 columns or a CID relation of 4")
-        mention = parse_mention(where, cells, text, KINDS if left_out is None else {cells[4]: cells[4]})
+            raise StudyError(f"{location}: expected a mention of 6 or 7 columns or a CID relation of 4")
+        mention = parse_mention(location, cells, text, KINDS if left_out is None else {cells[4]: cells[4]})
         if mention in mentions:
-            raise StudyError(f"{where}: the mention at {mention.start} to {mention.end} is there twice")
+            raise StudyError(f"{location}: the mention at {mention.start} to {mention.end} is there twice")
         mentions.append(mention)
     return Abstract(pmid, compose_letters(text), mentions)
 
@@ -92,8 +92,8 @@ def parse_mention(where: str, cells: list[str], text: str, kinds: Mapping[str, s
         raise StudyError(f"{where}: expected two offsets and a type of {', '.join(kinds)}")
     start, end = int(first), int(last)
     words = compose_letters(words)
-    there = compose_letters(text[start:end])
-    if not there or there not in (words, words.rstrip(" ")):  # one mention in NCBI-disease has trailing spaces
+    span_text = compose_letters(text[start:end])
+    if not span_text or span_text not in (words, words.rstrip(" ")):  # one mention in NCBI-disease has trailing spaces
         raise StudyError(f"{where}: PMID {pmid} has another text at {start} to {end}")
     composed_start = len(compose_letters(text[:start]))
     composed_end = len(compose_letters(text[:end]))
@@ -116,8 +116,8 @@ def read_sentences(path: Path, kind: str, left_out: Counter | None = None) -> li
         raise unknown("kind", kind, ("Chemical", "Disease"))
     sentences = []
     for pmid, text, mentions in keep_first(path, read_abstracts(path), left_out):
-        of_kind = [mention._replace(kind=kind) for mention in mentions if mention.kind == kind.upper()]
-        sentences += standoff.tag_text(text, of_kind, pmid, left_out=left_out)
+        kind_mentions = [mention._replace(kind=kind) for mention in mentions if mention.kind == kind.upper()]
+        sentences += standoff.tag_text(text, kind_mentions, pmid, left_out=left_out)
     return sentences
 
 
@@ -134,10 +134,10 @@ def read_all_kinds(path: Path, left_out: Counter | None = None) -> list[Sentence
 
 def keep_first(path: Path, abstracts: Iterable[Abstract], left_out: Counter | None) -> list[Abstract]:
     """Return each abstract once. Raises StudyError if two records of one PMID differ."""
-    known: dict[str, Abstract] = {}
+    by_pmid: dict[str, Abstract] = {}
     for abstract in abstracts:
-        if known.setdefault(abstract.pmid, abstract) != abstract:
+        if by_pmid.setdefault(abstract.pmid, abstract) != abstract:
             raise StudyError(f"{show_path(path)}: two different records of PMID {abstract.pmid}")
         if left_out is not None:
-            left_out["records that come again"] += known[abstract.pmid] is not abstract
-    return [*known.values()]
+            left_out["records that come again"] += by_pmid[abstract.pmid] is not abstract
+    return [*by_pmid.values()]

@@ -60,8 +60,8 @@ class Snippet(Checked):
 
 def flatten_answers(answers) -> list:
     """List the texts of an exact answer: a text, a list of texts, or a list of lists of synonyms; null gives none."""
-    several = answers if isinstance(answers, list) else [] if answers is None else [answers]
-    return [one for answer in several for one in (answer if isinstance(answer, list) else [answer])]
+    answer_list = answers if isinstance(answers, list) else [] if answers is None else [answers]
+    return [text for answer in answer_list for text in (answer if isinstance(answer, list) else [answer])]
 
 
 class GoldenQuestion(Checked):
@@ -92,11 +92,11 @@ def read_squad(path: Path) -> list[Question]:
     answer is not at its offset. Source: Rajpurkar et al. 2016.
     """
     questions = {}
-    for at, entry, context in list_contexts(path, parse_questions(path)):
+    for location, entry, context in list_contexts(path, parse_questions(path)):
         if entry.id in questions:
-            raise StudyError(f"{at}: an id that came before")
+            raise StudyError(f"{location}: an id that came before")
         if not entry.answers:
-            raise StudyError(f"{at}: no answers")
+            raise StudyError(f"{location}: no answers")
         questions[entry.id] = merge(entry.id, [(entry, context)])
     return list(questions.values())
 
@@ -111,29 +111,29 @@ def read_bioasq_squad(*files: Path, left_out: Counter | None = None) -> list[Que
     differently, or the golden files lack a question. Source: Lee et al. 2020, section 3.3.
     """
     contents = {path: parse_questions(path) for path in files}
-    answers_of = {path: content for path, content in contents.items() if content.questions}
-    golden = collect_golden(answers_of, left_out)
+    golden_files = {path: content for path, content in contents.items() if content.questions}
+    golden_questions = collect_golden(golden_files, left_out)
     questions: dict[str, dict[int, tuple[AskedContext, str]]] = {}
     batches: dict[str, str] = {}
-    for path in (path for path in contents if path not in answers_of):
-        for at, entry, context in list_contexts(path, contents[path]):
-            parts = ENTRY.fullmatch(entry.id)
-            if not parts:
-                raise StudyError(f"{at}: expected an id such as 56c073fcef6e394741000020_000")
-            if golden and parts[1] not in golden:
-                raise StudyError(f"{at}: not in the golden files; give those of the same batch")
-            entries = questions.setdefault(parts[1], {})
-            if int(parts[2]) in entries:
-                raise StudyError(f"{at}: an id that came before")
+    for path in (path for path in contents if path not in golden_files):
+        for location, entry, context in list_contexts(path, contents[path]):
+            match = ENTRY.fullmatch(entry.id)
+            if not match:
+                raise StudyError(f"{location}: expected an id such as 56c073fcef6e394741000020_000")
+            if golden_questions and match[1] not in golden_questions:
+                raise StudyError(f"{location}: not in the golden files; give those of the same batch")
+            entries = questions.setdefault(match[1], {})
+            if int(match[2]) in entries:
+                raise StudyError(f"{location}: an id that came before")
             if any(other.question != entry.question for other, _ in entries.values()):
-                raise StudyError(f"{at}: another question under an id that came before")
-            entries[int(parts[2])] = entry, context
-            batches[parts[1]] = path.name
+                raise StudyError(f"{location}: another question under an id that came before")
+            entries[int(match[2])] = entry, context
+            batches[match[1]] = path.name
     merged = []
     for id, entries in questions.items():
         question = replace(merge(id, [entry for _, entry in sorted(entries.items())]), batch=batches[id])
-        if golden:
-            answers = golden[id].answers
+        if golden_questions:
+            answers = golden_questions[id].answers
             question = replace(question, answers=answers, spans=find_spans(question.passages, answers))
         merged.append(question)
     return merged
@@ -154,16 +154,18 @@ def collect_golden(contents: dict[Path, QuestionFile], left_out: Counter | None)
     """Return the factoid questions of golden files by id, as in read_golden."""
     factoids = {}
     for path, content in contents.items():
-        for number, one in enumerate(content.questions):
-            if one.type != "factoid":
+        for number, question in enumerate(content.questions):
+            if question.type != "factoid":
                 continue
-            if one.id in factoids:
+            if question.id in factoids:
                 raise StudyError(f"{show_path(path)}: questions[{number}]: an id that came before")
-            passages = tuple(snippet.text for snippet in one.snippets)
-            answers = tuple(dict.fromkeys(filter(None, map(str.strip, one.exact_answer))))
+            passages = tuple(snippet.text for snippet in question.snippets)
+            answers = tuple(dict.fromkeys(filter(None, map(str.strip, question.exact_answer))))
             if left_out is not None:
-                left_out["blank answers"] += sum(not answer.strip() for answer in one.exact_answer)
-            factoids[one.id] = Question(one.id, one.body, passages, answers, find_spans(passages, answers))
+                left_out["blank answers"] += sum(not answer.strip() for answer in question.exact_answer)
+            factoids[question.id] = Question(
+                question.id, question.body, passages, answers, find_spans(passages, answers)
+            )
     return factoids
 
 
@@ -197,10 +199,10 @@ def parse_questions(path: Path) -> QuestionFile:
     try:
         content = QuestionFile.model_validate_json("\n".join(line for _, line in read_lines(path)))
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
-        what = first["msg"].removeprefix("Value error, ")
-        raise StudyError(f"{show_path(path)}: {place + ': ' if place else ''}{what}") from None
+        first_error = error.errors(include_input=False, include_url=False)[0]
+        field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first_error["loc"]).lstrip(".")
+        message = first_error["msg"].removeprefix("Value error, ")
+        raise StudyError(f"{show_path(path)}: {field + ': ' if field else ''}{message}") from None
     if not content.questions and not any(paragraph.qas for article in content.data for paragraph in article.paragraphs):
         raise StudyError(f"{show_path(path)}: no questions under data or questions")
     return content
@@ -208,10 +210,14 @@ def parse_questions(path: Path) -> QuestionFile:
 
 def list_contexts(path: Path, content: QuestionFile) -> Iterator[tuple[str, AskedContext, str]]:
     """Yield the entries of a file in SQuAD's format, each with its place and its context."""
-    for a, article in enumerate(content.data):
-        for p, paragraph in enumerate(article.paragraphs):
-            for e, entry in enumerate(paragraph.qas):
-                yield f"{show_path(path)}: data[{a}].paragraphs[{p}].qas[{e}]", entry, paragraph.context
+    for article_number, article in enumerate(content.data):
+        for paragraph_number, paragraph in enumerate(article.paragraphs):
+            for entry_number, entry in enumerate(paragraph.qas):
+                yield (
+                    f"{show_path(path)}: data[{article_number}].paragraphs[{paragraph_number}].qas[{entry_number}]",
+                    entry,
+                    paragraph.context,
+                )
 
 
 def merge(id: str, entries: list[tuple[AskedContext, str]]) -> Question:

@@ -48,13 +48,13 @@ def rates_by_kind(gold: Sets, predicted: Sets, kind_of: KindOf = str) -> dict[st
     """Return precision, recall and F1 for each kind of member in gold or predictions, sorted by kind."""
     check_lengths(gold, predicted)
     shared = [set(g) & set(p) for g, p in zip(gold, predicted, strict=True)]
-    right = count_kinds(shared, kind_of)
-    guessed = count_kinds(predicted, kind_of)
-    there = count_kinds(gold, kind_of)
-    found = {}
-    for kind in sorted(guessed | there):
-        found[kind] = rates(right[kind], guessed[kind], there[kind])
-    return found
+    right_counts = count_kinds(shared, kind_of)
+    predicted_counts = count_kinds(predicted, kind_of)
+    gold_counts = count_kinds(gold, kind_of)
+    scores = {}
+    for kind in sorted(predicted_counts | gold_counts):
+        scores[kind] = rates(right_counts[kind], predicted_counts[kind], gold_counts[kind])
+    return scores
 
 
 def count_kinds(sets: Sets, kind_of: KindOf = str) -> Counter[str]:

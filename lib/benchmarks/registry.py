@@ -194,11 +194,11 @@ def lookup(key: str) -> Dataset:
 
 def files(folder: Path) -> list[Path]:
     """List every raw file of the registry that exists below a folder, for fingerprints."""
-    named = {
+    file_names = {
         name.format(fold=fold)
         for dataset in ROWS
         for names in dataset.files.values()
         for name in names
         for fold in range(1, dataset.folds + 1)
     }
-    return list_data_files(folder / f"{name}{ending}" for name in sorted(named) for ending in ("", ".gz"))
+    return list_data_files(folder / f"{name}{ending}" for name in sorted(file_names) for ending in ("", ".gz"))

@@ -61,22 +61,22 @@ def read_marked_notes(
     are no notes, a note has no annotations or is empty, annotations have no note, `names` lists an unknown note, a line
     has another form or type, offsets are outside the note, or parts overlap.
     """
-    texts = {path.name.removesuffix(".txt"): path for path in sorted(notes.glob("*.txt"))}
-    if not texts:
+    text_paths = {path.name.removesuffix(".txt"): path for path in sorted(notes.glob("*.txt"))}
+    if not text_paths:
         raise StudyError(f"no .txt files in {show_path(notes)}; set STUDY_DATA to a folder that holds the release")
-    chosen = {line.strip() for _, line in read_lines(names) if line.strip()} if names else {*texts}
-    if unknown := chosen - texts.keys():  # not quoted, because a wrong file given as the list may hold text
-        raise StudyError(f"{show_path(notes)}: no note for {len(unknown)} of {len(chosen)} names; check their list")
+    note_names = {line.strip() for _, line in read_lines(names) if line.strip()} if names else {*text_paths}
+    if unknown := note_names - text_paths.keys():  # not quoted, because a wrong file given as the list may hold text
+        raise StudyError(f"{show_path(notes)}: no note for {len(unknown)} of {len(note_names)} names; check their list")
     files = find_annotations(annotations)
-    if astray := sorted(files.keys() - texts.keys()):
-        raise StudyError(f"{show_path(files[astray[0]])}: no note of this name in {show_path(notes)}")
+    if strays := sorted(files.keys() - text_paths.keys()):
+        raise StudyError(f"{show_path(files[strays[0]])}: no note of this name in {show_path(notes)}")
     by_name = {}
-    for name in (name for name in texts if name in chosen):
+    for name in (name for name in text_paths if name in note_names):
         if name not in files:
-            raise StudyError(f"{show_path(texts[name])}: no annotations in {show_path(annotations)}")
-        text, read_file = read_text(texts[name]), read_knowtator if files[name].suffix == ".xml" else read_pipes
+            raise StudyError(f"{show_path(text_paths[name])}: no annotations in {show_path(annotations)}")
+        text, read_file = read_text(text_paths[name]), read_knowtator if files[name].suffix == ".xml" else read_pipes
         if not text.strip():
-            raise StudyError(f"{show_path(texts[name])}: empty file")
+            raise StudyError(f"{show_path(text_paths[name])}: empty file")
         by_name[name] = text, read_file(files[name], name, len(text))
     return by_name
 
@@ -85,10 +85,10 @@ def find_annotations(folder: Path) -> dict[str, Path]:
     """Return the annotation files of a folder by note name. Raises StudyError if a note has two."""
     files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        end = next((end for end in ENDS if path.name.endswith(end)), "")
-        if not end:
+        suffix = next((suffix for suffix in ENDS if path.name.endswith(suffix)), "")
+        if not suffix:
             continue
-        if files.setdefault(path.name.removesuffix(end), path) is not path:
+        if files.setdefault(path.name.removesuffix(suffix), path) is not path:
             raise StudyError(f"{show_path(path)}: the note has annotations in another file too; leave one out")
     return files
 
@@ -97,33 +97,33 @@ def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
     """Read the mentions of a file of lines, for a note of this length. Errors are as in read_marked_notes."""
     mentions = []
     for number, line in read_lines(path):
-        where = f"{show_path(path)}:{number}"
+        location = f"{show_path(path)}:{number}"
         cells = line.split("||")
-        paired = len(cells) >= 5 and len(cells) % 2
-        if not paired or cells[0] not in (f"{name}.txt", f"{name}.pipe.txt"):
-            raise StudyError(f"{where}: expected the note's name, a type, a CUI and pairs of offsets")
+        has_pairs = len(cells) >= 5 and len(cells) % 2
+        if not has_pairs or cells[0] not in (f"{name}.txt", f"{name}.pipe.txt"):
+            raise StudyError(f"{location}: expected the note's name, a type, a CUI and pairs of offsets")
         _, kind, cui, *offsets = cells
-        mentions.append(make_mention(where, name, kind, cui, offsets[::2], offsets[1::2], length))
+        mentions.append(make_mention(location, name, kind, cui, offsets[::2], offsets[1::2], length))
     return mentions
 
 
 def read_knowtator(path: Path, name: str, length: int) -> list[Annotation]:
     """Read the mentions of a Knowtator XML file, for a note of this length. Errors are as in read_marked_notes."""
-    where = show_path(path)
+    location = show_path(path)
     with open_bytes(path) as file:
-        root = parse_xml(where, file.read())
+        root = parse_xml(location, file.read())
     values = {slot.get("id"): first(slot, "stringSlotMentionValue", "value") for slot in root.iter("stringSlotMention")}
     classes = {mention.get("id"): mention for mention in root.iter("classMention")}
     mentions = []
     for annotation in root.iter("annotation"):
         mention = classes.get(first(annotation, "mention", "id"))
         if mention is None:
-            raise StudyError(f"{where}:{annotation.sourceline}: an annotation of no class")
+            raise StudyError(f"{location}:{annotation.sourceline}: an annotation of no class")
         slots = (values.get(slot.get("id")) for slot in mention.iter("hasSlotMention"))
         cui = next((value for value in slots if value), "CUI-less")
         starts, ends = ([span.get(end, "") for span in annotation.iter("span")] for end in ("start", "end"))
         kind = first(mention, "mentionClass", "id")
-        mentions.append(make_mention(f"{where}:{annotation.sourceline}", name, kind, cui, starts, ends, length))
+        mentions.append(make_mention(f"{location}:{annotation.sourceline}", name, kind, cui, starts, ends, length))
     return mentions
 
 
@@ -140,8 +140,8 @@ def make_mention(
         raise StudyError(f"{where}: expected the type {KIND}, a CUI or CUI-less, and pairs of offsets")
     spans = tuple(sorted(zip(map(int, starts), map(int, ends), strict=True)))
     edges = list(chain.from_iterable(spans))
-    empty = any(start == end for start, end in spans)
-    if empty or edges != sorted(edges) or edges[-1] > length:
+    has_empty = any(start == end for start, end in spans)
+    if has_empty or edges != sorted(edges) or edges[-1] > length:
         raise StudyError(f"{where}: offsets outside the note or parts that overlap")
     return Annotation(cui, TAG_KIND, spans, name)
 

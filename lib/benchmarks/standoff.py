@@ -50,25 +50,27 @@ def tag_text(
     if any(not 0 <= start < end <= len(text) for start, end, _, _ in parts):
         raise StudyError(f"document {document}: a mention lies outside its text; check its offsets")
     starts = {start for start, _, _, _ in parts}
-    part_at = {at: number for number, (start, end, _, _) in enumerate(parts) for at in range(start, end)}
-    located = find_sentences(text, paragraph, f"document {document}")
-    breaks = {start for start, _ in located if start in starts or start not in part_at}
+    part_at = {
+        position: part_number for part_number, (start, end, _, _) in enumerate(parts) for position in range(start, end)
+    }
+    sentence_spans = find_sentences(text, paragraph, f"document {document}")
+    breaks = {start for start, _ in sentence_spans if start in starts or start not in part_at}
     edges = sorted({0, len(text), *breaks, *starts, *(end for _, end, _, _ in parts)})
-    sentences, words, tags, tagged = [], [], [], set()
+    sentences, words, tags, tagged_parts = [], [], [], set()
     for edge, following in pairwise(edges):
         if edge in breaks and words:
             sentences.append(Sentence(words, tags, document))
             words, tags = [], []
-        number = part_at.get(edge)
+        part_number = part_at.get(edge)
         for word in WORD.finditer(text, edge, following):
             words.append(word[0])
-            if number is None:
+            if part_number is None:
                 tags.append("O")
                 continue
-            _, _, kind, first = parts[number]
-            tags.append(f"{'B' if first and number not in tagged else 'I'}-{kind}")
-            tagged.add(number)
-    if len(tagged) < len(parts):
+            _, _, kind, first = parts[part_number]
+            tags.append(f"{'B' if first and part_number not in tagged_parts else 'I'}-{kind}")
+            tagged_parts.add(part_number)
+    if len(tagged_parts) < len(parts):
         raise StudyError(f"document {document}: a mention holds no word; check its offsets")
     return [*sentences, Sentence(words, tags, document)] if words else sentences
 
@@ -76,14 +78,14 @@ def tag_text(
 def find_words(text: str) -> list[list[tuple[int, int]]]:
     """Return the (start, end) of the words of each sentence, as tag_text finds them without mentions."""
     starts = [start for start, _ in find_sentences(text, LINE, "a text")]
-    found = ([word.span() for word in WORD.finditer(text, *part)] for part in pairwise([*starts, len(text)]))
-    return [words for words in found if words]
+    sentences = ([word.span() for word in WORD.finditer(text, *bounds)] for bounds in pairwise([*starts, len(text)]))
+    return [words for words in sentences if words]
 
 
 def find_sentences(text: str, paragraph: str, where: str) -> Iterator[tuple[int, int]]:
     """Yield the (start, end) of each sentence of each paragraph. Raises StudyError as in locate_sentences."""
-    split = (sentence for lines in re.split(paragraph, text) for sentence in cleaning.split_sentences(lines))
-    return locate_sentences(split, text, where)
+    sentences = (sentence for lines in re.split(paragraph, text) for sentence in cleaning.split_sentences(lines))
+    return locate_sentences(sentences, text, where)
 
 
 def keep_longest(mentions: Iterable[Mention | Annotation]) -> tuple[list, list]:
@@ -91,13 +93,13 @@ def keep_longest(mentions: Iterable[Mention | Annotation]) -> tuple[list, list]:
 
     The length of a mention in parts is the sum of its parts, in characters.
     """
-    kept, lost, taken = [], [], []
+    kept, lost, taken_spans = [], [], []
     for mention in sorted(mentions, key=lambda m: (-sum(end - start for start, end in spans(m)), spans(m))):
-        if any(a < end and start < z for a, z in spans(mention) for start, end in taken):
+        if any(a < end and start < z for a, z in spans(mention) for start, end in taken_spans):
             lost.append(mention)
         else:
             kept.append(mention)
-            taken.extend(spans(mention))
+            taken_spans.extend(spans(mention))
     return kept, lost
 
 

@@ -40,10 +40,10 @@ def read_medsts(path: Path) -> list[Pair]:
     last three. Ids come from BLUE's column `index`; without it they are running numbers from 1.
     """
     columns = next(read_lines(path), (1, ""))[1].split("\t")
-    headed = columns[-3:] == ["sentence1", "sentence2", "score"]
-    columns = columns if headed else ["sentence1", "sentence2", "score"]
-    id = "index" if "index" in columns else "-"
-    return read_pairs(path, " ".join(columns), f"{id} sentence1 sentence2 score", (0.0, 5.0), header=headed)
+    has_header = columns[-3:] == ["sentence1", "sentence2", "score"]
+    columns = columns if has_header else ["sentence1", "sentence2", "score"]
+    id_column = "index" if "index" in columns else "-"
+    return read_pairs(path, " ".join(columns), f"{id_column} sentence1 sentence2 score", (0.0, 5.0), header=has_header)
 
 
 def read_mednli(path: Path) -> list[Pair]:
@@ -90,22 +90,22 @@ def read_gad(path: Path, member: str = "") -> list[Relation]:
     number from 0. Rows repeat: of GAD's 5,330, 5,122 are distinct. Source: Lee et al. 2020, Table 3; Gu et al. 2021,
     2.3.3; Ozyurt 2020, Table 1.
     """
-    headed = next(read_lines(path, member), (1, ""))[1] == "index\tsentence\tlabel"
-    columns, take = ("index sentence label",) * 2 if headed else ("sentence label", "- sentence label")
+    has_header = next(read_lines(path, member), (1, ""))[1] == "index\tsentence\tlabel"
+    columns, take = ("index sentence label",) * 2 if has_header else ("sentence label", "- sentence label")
     dummies = "@GENE$", "@DISEASE$"
-    return read_dummified(path, columns, take, dummies, ("0", "1"), header=headed, member=member, first=0)
+    return read_dummified(path, columns, take, dummies, ("0", "1"), header=has_header, member=member, first=0)
 
 
 def read_ddi_table(path: Path) -> list[Relation]:
     """Read BLURB's form of the DDI corpus, with `@DRUG$` twice or `@DRUG-DRUG$`. Source: BLURB's scripts."""
-    dummies, both = ("@DRUG$", "@DRUG$"), ("@DRUG-DRUG$",)
-    return read_dummified(path, "id text label", "id text label", dummies, DDI_LABELS, alone=both)
+    dummies, joint_dummies = ("@DRUG$", "@DRUG$"), ("@DRUG-DRUG$",)
+    return read_dummified(path, "id text label", "id text label", dummies, DDI_LABELS, alone=joint_dummies)
 
 
 def read_chemprot_table(path: Path) -> list[Relation]:
     """Read BLURB's form of ChemProt, with `@CHEMICAL$` and `@GENE$`, or `@CHEM-GENE$`. Source: BLURB's scripts."""
-    dummies, both = ("@CHEMICAL$", "@GENE$"), ("@CHEM-GENE$",)
-    return read_dummified(path, "id text label", "id text label", dummies, CHEMPROT_LABELS, alone=both)
+    dummies, joint_dummies = ("@CHEMICAL$", "@GENE$"), ("@CHEM-GENE$",)
+    return read_dummified(path, "id text label", "id text label", dummies, CHEMPROT_LABELS, alone=joint_dummies)
 
 
 def read_chemprot_lim(archive: Path, member: str) -> list[Relation]:
@@ -138,10 +138,10 @@ def read_docclsjp(path: Path) -> list[Labelled]:
     """
 
     def documents() -> Iterator[tuple[str, Labelled]]:
-        for at, row in read_rows(path, "id text label", "csv"):
+        for location, row in read_rows(path, "id text label", "csv"):
             if not row["text"].strip() or not row["label"].strip():
-                raise StudyError(f"{at}: a blank text or label")
-            yield at, Labelled(row["id"], (row["text"],), (row["label"],))
+                raise StudyError(f"{location}: a blank text or label")
+            yield location, Labelled(row["id"], (row["text"],), (row["label"],))
 
     return collect(path, documents())
 
@@ -155,12 +155,14 @@ def read_jmed(path: Path) -> list[Labelled]:
 
     def documents() -> Iterator[tuple[str, Labelled]]:
         rows = read_rows(path, "tag question optionA answer", "csv")
-        for number, (at, row) in enumerate(rows, start=1):
-            posted = POSTED.fullmatch(row["question"])
+        for number, (location, row) in enumerate(rows, start=1):
+            match = POSTED.fullmatch(row["question"])
             option = row.get(f"option{row['answer']}", "")
-            if not posted or not posted[2].strip() or not option.strip():
-                raise StudyError(f"{at}: expected a question over a document in 「」, and the letter of an option")
-            yield at, Labelled(str(number), posted.groups(), (option,))
+            if not match or not match[2].strip() or not option.strip():
+                raise StudyError(
+                    f"{location}: expected a question over a document in 「」, and the letter of an option"
+                )
+            yield location, Labelled(str(number), match.groups(), (option,))
 
     return collect(path, documents())
 
@@ -173,21 +175,21 @@ def read_pairs(
     `columns`, `form`, `header`: as in read_rows. `take`: the columns of id, first text, second text and label; `-` for
     the id means running numbers from 1. `grouped`: pairs with the same first text are ranked together.
     """
-    id, first, second, label = take.split()
+    id_column, first_column, second_column, label_column = take.split()
     groups: dict[str, str] = {}
 
     def pairs() -> Iterator[tuple[str, Pair]]:
         rows = read_rows(path, columns, form, header)
-        for number, (at, row) in enumerate(rows, start=1):
-            texts = row[first], row[second]
+        for number, (location, row) in enumerate(rows, start=1):
+            texts = row[first_column], row[second_column]
             if not all(text.strip() for text in texts):
-                raise StudyError(f"{at}: one of the two texts is blank")
+                raise StudyError(f"{location}: one of the two texts is blank")
             group = ""
             if grouped:
-                group = groups.setdefault(row[first], str(len(groups) + 1))
-            name = str(number) if id == "-" else row[id]
-            gold = check_label(at, row[label], labels)
-            yield at, Pair(name, *texts, gold, group)
+                group = groups.setdefault(row[first_column], str(len(groups) + 1))
+            pair_id = str(number) if id_column == "-" else row[id_column]
+            gold = check_label(location, row[label_column], labels)
+            yield location, Pair(pair_id, *texts, gold, group)
 
     return collect(path, pairs())
 
@@ -203,25 +205,25 @@ def read_dummified(
     `member`: of an archive. `between`: the separator of words, which becomes a space. `quoted`: texts with quotation
     marks are quoted, and are returned unquoted.
     """
-    ids, text_column, label_column = take.split()
+    id_columns, text_column, label_column = take.split()
 
     def relations() -> Iterator[tuple[str, Relation]]:
         rows = read_rows(path, columns, "tsv", header, member)
-        for number, (at, row) in enumerate(rows, start=first):
+        for number, (location, row) in enumerate(rows, start=first):
             text = row[text_column]
             if quoted:
-                text = unquote(at, text)
+                text = unquote(location, text)
             if between:
                 text = text.replace(between, " ")
-            label = check_label(at, row[label_column], labels)
-            one, other = find_dummies(at, text, dummies, alone)
-            names = [str(number)] if ids == "-" else [row[name] for name in ids.split(".")]
-            if len(names) > 1:
-                _, one_id, other_id = names
-                one, other = one._replace(id=one_id), other._replace(id=other_id)
-            id = ".".join(names) if all(names) else ""
+            label = check_label(location, row[label_column], labels)
+            mention, other_mention = find_dummies(location, text, dummies, alone)
+            id_parts = [str(number)] if id_columns == "-" else [row[column] for column in id_columns.split(".")]
+            if len(id_parts) > 1:
+                _, mention_id, other_mention_id = id_parts
+                mention, other_mention = mention._replace(id=mention_id), other_mention._replace(id=other_mention_id)
+            id = ".".join(id_parts) if all(id_parts) else ""
             document = id.rsplit(".", 2)[0] if id.count(".") > 1 else ""
-            yield at, Relation(id, text, one, other, label, masked=True, document=document)
+            yield location, Relation(id, text, mention, other_mention, label, masked=True, document=document)
 
     return collect(path, relations(), member)
 
@@ -248,10 +250,10 @@ def any_of(*words: str) -> re.Pattern:
 
 
 def unquote(at: str, text: str) -> str:
-    quoted = QUOTED.fullmatch(text)
-    if '"' in text and not quoted:
+    match = QUOTED.fullmatch(text)
+    if '"' in text and not match:
         raise StudyError(f"{at}: a quotation mark in a text that is not quoted")
-    return quoted[1].replace('""', '"') if quoted else text
+    return match[1].replace('""', '"') if match else text
 
 
 def check_label(at: str, label: str, known: Labels) -> str | float:
@@ -273,10 +275,10 @@ def check_label(at: str, label: str, known: Labels) -> str | float:
 def collect(path: Path, rows: Iterable[tuple[str, Instance]], member: str = "") -> list:
     """Return the instances of a file. Raises StudyError if there are none, or if an id is empty or repeated."""
     instances: dict[str, Instance] = {}
-    for at, one in rows:
-        if not one.id or one.id in instances:
-            raise StudyError(f"{at}: an id that is empty or came before")
-        instances[one.id] = one
+    for location, instance in rows:
+        if not instance.id or instance.id in instances:
+            raise StudyError(f"{location}: an id that is empty or came before")
+        instances[instance.id] = instance
     if not instances:
         raise StudyError(f"{name_file(path, member)}: no rows in the file")
     return list(instances.values())

@@ -70,7 +70,7 @@ def make_classes(texts: Iterable[str], seed: int = 1) -> dict[str, list[str]]:
         raise StudyError(f"word classes: {len(vectors)} words stand {RAREST} times or more in the text, 2 are needed")
     directions, classes = normalize(vectors.vectors), {word: [] for word in vectors.index_to_key}
     for size in SIZES:
-        means = MiniBatchKMeans(min(size, len(classes)), random_state=seed, n_init=1, batch_size=4096)
-        for found, number in zip(classes.values(), means.fit_predict(directions), strict=True):
-            found.append(f"{size}:{number}")
+        clusterer = MiniBatchKMeans(min(size, len(classes)), random_state=seed, n_init=1, batch_size=4096)
+        for names, number in zip(classes.values(), clusterer.fit_predict(directions), strict=True):
+            names.append(f"{size}:{number}")
     return classes

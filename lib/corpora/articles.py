@@ -75,8 +75,8 @@ def read_jats(path: Path) -> Iterator[Document]:
 def read_articles(name: str, file: BinaryIO) -> Iterator[Document]:
     """Read the articles of a file; each section title is a line, like a paragraph. Raises StudyError if not JATS."""
     for article in iterate_xml(name, file, ("{*}article",), "article", ("article", "pmc-articleset")):
-        namespace, of_default, _ = article.tag.rpartition("}")
-        for element in article.iter(f"{namespace}}}*") if of_default else ():
+        namespace, brace, _ = article.tag.rpartition("}")
+        for element in article.iter(f"{namespace}}}*") if brace else ():
             element.tag = element.tag.removeprefix(f"{namespace}}}")
         yield read_article(f"{name}:{article.sourceline}", article)
 
@@ -130,10 +130,10 @@ def read_wikipedia(path: Path) -> Iterator[Document]:
 
 def strip_wikitext(wikitext: str, hidden: Collection[str] = HIDDEN) -> str:
     """Convert wikitext to plain text, one paragraph a line, without links to namespaces in `hidden` (lower case)."""
-    code = mwparserfromhell.parse(wikitext, skip_style_tags=True)
-    prune(code, hidden)
+    wikicode = mwparserfromhell.parse(wikitext, skip_style_tags=True)
+    prune(wikicode, hidden)
     lines = []
-    for section in code.get_sections(flat=True, include_lead=True, include_headings=True):
+    for section in wikicode.get_sections(flat=True, include_lead=True, include_headings=True):
         headings = section.filter_headings()
         if headings and headings[0].title.strip_code().strip() in NO_ARTICLE:
             continue
@@ -150,9 +150,9 @@ def prune(code: Wikicode, hidden: Collection[str]) -> None:
     """
     code.nodes = [node for node in code.nodes if not is_no_prose(node, hidden)]
     for node in code.nodes:
-        inner = node.contents if isinstance(node, Tag) else node.text if isinstance(node, Wikilink) else None
-        if inner is not None:
-            prune(inner, hidden)
+        contents = node.contents if isinstance(node, Tag) else node.text if isinstance(node, Wikilink) else None
+        if contents is not None:
+            prune(contents, hidden)
 
 
 def is_no_prose(node, hidden: Collection[str]) -> bool:

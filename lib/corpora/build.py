@@ -56,9 +56,9 @@ def build_corpus(
     sentence of a benchmark's test set, citations that are not selected or entered PubMed after the day `until`, texts
     that the cleaning rules drop, and texts outside `part`, the share of the corpus to keep.
     """
-    with pq.ParquetWriter(path, SCHEMA) as out:
+    with pq.ParquetWriter(path, SCHEMA) as writer:
         return [
-            copy_file(file, reasons, rules, chooses, part, until, out)
+            copy_file(file, reasons, rules, chooses, part, until, writer)
             for file, reasons in zip(files, judge_records(files), strict=True)
         ]
 
@@ -86,42 +86,42 @@ def judge_records(files: Sequence[Rows]) -> list[pd.Series]:
 
     Only identifiers and hashes are held in memory, about 160 bytes a record.
     """
-    tables = [pq.read_table(file.path, columns=[*COLUMNS, "bands"]) for file in files]
-    sizes = [len(of_file) for of_file in tables]
-    table = pa.concat_tables(tables)
+    file_tables = [pq.read_table(file.path, columns=[*COLUMNS, "bands"]) for file in files]
+    sizes = [len(file_table) for file_table in file_tables]
+    table = pa.concat_tables(file_tables)
     rows = table.select(["version", "deleted", "characters"]).to_pandas()
-    rows["id"], found = pd.factorize(table["id"].to_pandas())
-    reason = pd.Series("", index=rows.index)
+    rows["id"], ids = pd.factorize(table["id"].to_pandas())
+    reasons = pd.Series("", index=rows.index)
     left_out = np.repeat([file.left_out is not None for file in files], sizes)
-    reason[left_out] = "file left out"
-    known = rows[~left_out & (found[rows["id"]] != "")]
-    newest_of_each = find_newest(known)
-    reason[known.index[known.index != newest_of_each]] = "newer version"
-    withdrawn = rows["deleted"].to_numpy()[newest_of_each]
-    reason[known.index[withdrawn]] = "withdrawn"
-    reason[(reason == "") & (rows["characters"] == 0)] = "without text"
-    candidates = np.flatnonzero(reason == "")
-    reason[find_near_duplicates(table["bands"], candidates)] = "near duplicate"
-    remaining = (reason == "").to_numpy()
-    reason[find_test_texts(table["test texts"], remaining)] = "test text"
+    reasons[left_out] = "file left out"
+    identified = rows[~left_out & (ids[rows["id"]] != "")]
+    newest = find_newest(identified)
+    reasons[identified.index[identified.index != newest]] = "newer version"
+    withdrawn = rows["deleted"].to_numpy()[newest]
+    reasons[identified.index[withdrawn]] = "withdrawn"
+    reasons[(reasons == "") & (rows["characters"] == 0)] = "without text"
+    candidates = np.flatnonzero(reasons == "")
+    reasons[find_near_duplicates(table["bands"], candidates)] = "near duplicate"
+    remaining = (reasons == "").to_numpy()
+    reasons[find_test_texts(table["test texts"], remaining)] = "test text"
     ends = np.cumsum(sizes)
-    return [reason[end - size : end].reset_index(drop=True) for size, end in zip(sizes, ends, strict=True)]
+    return [reasons[end - size : end].reset_index(drop=True) for size, end in zip(sizes, ends, strict=True)]
 
 
 def find_newest(rows: pd.DataFrame) -> np.ndarray:
     """Return for each row the index of the newest version of its record; of equal versions, the last row."""
-    from_old_to_new = rows.reset_index().sort_values(["id", "version", "index"])
-    newest = from_old_to_new.drop_duplicates("id", keep="last")
+    sorted_rows = rows.reset_index().sort_values(["id", "version", "index"])
+    newest = sorted_rows.drop_duplicates("id", keep="last")
     return rows["id"].map(newest.set_index("id")["index"]).to_numpy(int)
 
 
 def find_near_duplicates(bands: pa.ChunkedArray, candidates: np.ndarray) -> np.ndarray:
     """Return the candidate rows that share a band of hashes with an earlier candidate."""
     hashes = bands.combine_chunks().flatten().to_numpy().reshape(-1, leakage.BANDS)
-    duplicate = np.zeros(len(candidates), bool)
+    is_duplicate = np.zeros(len(candidates), bool)
     for band in hashes.T:
-        duplicate |= pd.Series(band[candidates]).duplicated().to_numpy()
-    return candidates[duplicate]
+        is_duplicate |= pd.Series(band[candidates]).duplicated().to_numpy()
+    return candidates[is_duplicate]
 
 
 def find_test_texts(tests: pa.ChunkedArray, remaining: np.ndarray) -> pd.Index:
@@ -129,8 +129,8 @@ def find_test_texts(tests: pa.ChunkedArray, remaining: np.ndarray) -> pd.Index:
     tests = tests.combine_chunks()
     sentences = pd.Series(tests.flatten().to_numpy(), index=pc.list_parent_indices(tests).to_numpy())
     sentences = sentences[remaining[sentences.index]]
-    telling = sentences[sentences.groupby(sentences).transform("size") <= PHRASE]
-    return telling.index.unique()
+    rare_sentences = sentences[sentences.groupby(sentences).transform("size") <= PHRASE]
+    return rare_sentences.index.unique()
 
 
 def copy_file(
@@ -146,18 +146,18 @@ def copy_file(
     counts = {"source": file.source, "file": file.file, "read": file.read, **dict.fromkeys(REASONS, 0)}
     counts |= {"too long": file.too_long, "kept": 0, "lines dropped": 0, "words": 0, "bytes": 0}
     counts["unknown headings"] = file.unknown_headings
-    in_order = iter(reasons)  # one iterator for all batches
+    row_reasons = iter(reasons)  # one iterator for all batches
     for batch in read_batches(file.path):
-        kept = []
-        for row, reason in zip(batch.to_pylist(), in_order, strict=False):
+        corpus_rows = []
+        for row, reason in zip(batch.to_pylist(), row_reasons, strict=False):
             if not reason and until and row["entered"] > until:
                 reason = "not selected"
             if not reason and chooses and not chooses(row["trees"], row["major trees"]):
                 reason = "not selected"
             if not reason:
                 document = Document(row["id"], row["title"], row["text"], language=row["language"])
-                text, reason, dropped = cleaning.clean_document(document, rules)
-                counts["lines dropped"] += dropped
+                text, reason, dropped_lines = cleaning.clean_document(document, rules)
+                counts["lines dropped"] += dropped_lines
                 if not reason and not is_in(part, text):
                     reason = "not in the part"
             if reason:
@@ -166,9 +166,9 @@ def copy_file(
             counts["kept"] += 1
             counts["words"] += len(text.split())
             counts["bytes"] += len(text.encode()) + 1
-            kept += [{"id": row["id"], "source": file.source, "text": lines} for lines in cut_text(text)]
-        if kept:
-            out.write_table(pa.Table.from_pylist(kept, SCHEMA))
+            corpus_rows += [{"id": row["id"], "source": file.source, "text": text_part} for text_part in cut_text(text)]
+        if corpus_rows:
+            out.write_table(pa.Table.from_pylist(corpus_rows, SCHEMA))
     return counts | {"why left out": file.left_out or ""}
 
 
@@ -179,12 +179,12 @@ def is_in(part: float, text: str) -> bool:
 
 def cut_text(text: str) -> Iterator[str]:
     """Cut a text between lines into parts of about PART_WORDS words."""
-    lines, words = [], 0
+    lines, word_count = [], 0
     for line in text.split("\n"):
         lines.append(line)
-        words += len(line.split())
-        if words >= PART_WORDS:
+        word_count += len(line.split())
+        if word_count >= PART_WORDS:
             yield "\n".join(lines)
-            lines, words = [], 0
+            lines, word_count = [], 0
     if lines:
         yield "\n".join(lines)

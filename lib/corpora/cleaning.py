@@ -21,21 +21,21 @@ def clean_document(document: Document, rules: Cleaning) -> tuple[str, str, int]:
     text = document.text
     if rules.one_paragraph:
         text = " ".join(line for line in text.splitlines() if line.strip())
-    lines = [line for part in (document.title, *text.split("\n")) if (line := part.strip())]
+    lines = [line for paragraph in (document.title, *text.split("\n")) if (line := paragraph.strip())]
     if rules.title_joined and document.title:
         lines[:2] = [" ".join(lines[:2])]
     if rules.sentences:
         lines = [sentence for line in lines for sentence in split_sentences(line, document.language)]
-    kept = [line for line in lines if len(line) >= rules.minimum_characters]
+    kept_lines = [line for line in lines if len(line) >= rules.minimum_characters]
     if rules.segmented:
-        kept = [segment_japanese(line) for line in kept]
-    return "\n".join(kept), "" if kept else "nothing left", len(lines) - len(kept)
+        kept_lines = [segment_japanese(line) for line in kept_lines]
+    return "\n".join(kept_lines), "" if kept_lines else "nothing left", len(lines) - len(kept_lines)
 
 
 def split_sentences(text: str, language: str = "") -> list[str]:
     """Split a paragraph of English or Japanese into sentences."""
-    code = "ja" if language.startswith("ja") else "en"
-    return [sentence.strip() for sentence in sentencex.segment(code, text) if sentence.strip()]
+    language_code = "ja" if language.startswith("ja") else "en"
+    return [sentence.strip() for sentence in sentencex.segment(language_code, text) if sentence.strip()]
 
 
 def segment_japanese(text: str) -> str:

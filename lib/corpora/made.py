@@ -59,11 +59,11 @@ def read_plain_abstracts(files: Files) -> Iterator[tuple]:
 
 def take_ohsumed(files: Files) -> Iterator[tuple]:
     """Read one citation a file, with the title on the first line; the folders that hold it are its MeSH categories."""
-    found: dict[str, tuple[bytes, set]] = {}
+    citations: dict[str, tuple[bytes, set]] = {}
     for path, content in files:
         *_, category, number = path.split("/")
-        found.setdefault(number, (content, set()))[1].add(category)
-    for number, (content, categories) in found.items():
+        citations.setdefault(number, (content, set()))[1].add(category)
+    for number, (content, categories) in citations.items():
         title, _, abstract = content.decode("utf-8", "replace").partition("\n")
         yield f"ohsumed:{number}:{','.join(sorted(categories))}", title, abstract
 
@@ -102,8 +102,8 @@ def read_display(files: Files) -> Iterator[tuple]:
     """
 
     def longest(paragraphs: list[str]) -> str:
-        of_people = ("Author information", "Collaborators:")
-        return max((p for p in paragraphs if not p.startswith(of_people)), key=len, default="")
+        people_prefixes = ("Author information", "Collaborators:")
+        return max((p for p in paragraphs if not p.startswith(people_prefixes)), key=len, default="")
 
     for _, content in files:
         for record in re.split(r"\n\n\n+(?=\d+\. )", content.decode("utf-8-sig").replace("\r", "")):
@@ -131,17 +131,17 @@ def take_europepmc(files: Files) -> Iterator[dict]:
     def one(record: dict, name: str) -> str:
         return (record.get(name) or [""])[0]
 
-    seen = set()
+    seen_keys = set()
     for path, content in files:
         try:
-            found = json.loads(content)
+            json_value = json.loads(content)
         except ValueError:  # some files are empty
             continue
-        for record in found if isinstance(found, list) else [found]:
+        for record in json_value if isinstance(json_value, list) else [json_value]:
             key = one(record, "pmid") or one(record, "pmcid") or one(record, "doi")
-            if not key or key in seen or not one(record, "abstractText"):
+            if not key or key in seen_keys or not one(record, "abstractText"):
                 continue
-            seen.add(key)
+            seen_keys.add(key)
             headings = (record.get("meshHeadingList") or [{}])[0].get("meshHeading", [])
             yield {
                 "abstract": flat(html.unescape(re.sub(r"<[^>]+>", " ", one(record, "abstractText")))),
@@ -159,8 +159,8 @@ def take_europepmc(files: Files) -> Iterator[dict]:
 def read_licence(article: bytes) -> str:
     """Return `cc-by` or `cc-0` if that is the first licence in the head of a JATS article, else an empty string."""
     head = article.partition(b"<body")[0]
-    found = LICENCE.search(head)
-    return FREE.get(found[1], "") if found else "cc-by" if BY.search(head) else ""
+    match = LICENCE.search(head)
+    return FREE.get(match[1], "") if match else "cc-by" if BY.search(head) else ""
 
 
 def number_of(path: str) -> int:
@@ -185,10 +185,10 @@ def take_trials(files: Files) -> Iterator[list[str]]:
 
 def read_full_texts(files: Files) -> Iterator[list[str]]:
     """Read the paragraphs of four words or more from JATS articles about health under a free licence."""
-    health, seen = re.compile(rb"\b(?:patients?|disease|clinical|mice|human)\b"), set()
+    health_words, seen_numbers = re.compile(rb"\b(?:patients?|disease|clinical|mice|human)\b"), set()
     for _, content in files:
         licence = read_licence(content)
-        if not licence or len(health.findall(content.lower())) < 25:
+        if not licence or len(health_words.findall(content.lower())) < 25:
             continue
         try:
             root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True))
@@ -197,9 +197,9 @@ def read_full_texts(files: Files) -> Iterator[list[str]]:
         meta = root.find("front/article-meta")
         ids = {e.get("pub-id-type"): e.text for e in meta.iterfind("article-id")} if meta is not None else {}
         number = (ids.get("pmc") or ids.get("pmcid") or "").removeprefix("PMC")
-        if not number or number in seen:
+        if not number or number in seen_numbers:
             continue
-        seen.add(number)
+        seen_numbers.add(number)
         etree.strip_elements(root, *NO_PROSE)  # with the text that follows them, as in the study's own files
         title = [flat("".join(e.itertext())) for e in meta.iterfind("title-group/article-title")]
         parts = [*meta.iterfind("abstract"), *root.iterfind("body")]
@@ -224,8 +224,8 @@ def take_first(files: Files) -> Iterator[tuple[str, bytes]]:
 
 def take_sample(files: Files) -> Iterator[tuple[str, bytes]]:
     """Sample 60 articles under a free licence, evenly over their PMCIDs."""
-    free = sorted((number_of(path), path, content) for path, content in files if read_licence(content))
-    for _, path, content in free[:: len(free) // 60][:60]:
+    free_articles = sorted((number_of(path), path, content) for path, content in files if read_licence(content))
+    for _, path, content in free_articles[:: len(free_articles) // 60][:60]:
         yield PurePosixPath(path).name, content
 
 
@@ -260,23 +260,27 @@ def read_contexts(files: Files) -> Iterator[list[str]]:
     seen = set()
     for _, content in files:
         for article in json.loads(content)["data"]:
-            found = list(dict.fromkeys(p["context"] for p in article["paragraphs"] if p["context"] not in seen))
-            seen.update(found)
-            if found:
-                yield [f"# {article['title']}", *found]
+            contexts = list(dict.fromkeys(p["context"] for p in article["paragraphs"] if p["context"] not in seen))
+            seen.update(contexts)
+            if contexts:
+                yield [f"# {article['title']}", *contexts]
 
 
 def read_separated(files: Files) -> Iterator[list[str]]:
     """Read the distinct contexts of JSQuAD, where `[SEP]` separates title and paragraph."""
-    found = (p["context"] for _, c in files for article in json.loads(c)["data"] for p in article["paragraphs"])
-    for context in dict.fromkeys(found):
+    contexts = (
+        p["context"] for _, content in files for article in json.loads(content)["data"] for p in article["paragraphs"]
+    )
+    for context in dict.fromkeys(contexts):
         yield [context.replace("[SEP]", "\n")]
 
 
 def read_reports(files: Files) -> Iterator[list[str]]:
     """Read the distinct reports quoted in the prompts of JMED-LLM."""
-    quoted = (re.search(r"\n「(.*)」", row["question"], re.DOTALL) for _, c in files for row in parse_csv(c))
-    for report in dict.fromkeys(match[1] for match in quoted if match):
+    matches = (
+        re.search(r"\n「(.*)」", row["question"], re.DOTALL) for _, content in files for row in parse_csv(content)
+    )
+    for report in dict.fromkeys(match[1] for match in matches if match):
         yield [line for line in report.split("\n") if line.strip()]
 
 
@@ -326,37 +330,37 @@ def choose_citations(rows: Iterable[tuple], ids: set[str], keys: set[str]) -> It
 
 def take_part(texts: Iterable[list[str]], number: int, words: int) -> Iterator[list[str]]:
     """Yield one part of the texts; the text that brings a part to `words` words closes it."""
-    part = count = 0
+    part = word_count = 0
     for lines in texts:
         if part == number:
             yield lines
-        count += count_words([line for line in lines if not line.startswith("# ")])
-        if count >= words:
-            part, count = part + 1, 0
+        word_count += count_words([line for line in lines if not line.startswith("# ")])
+        if word_count >= words:
+            part, word_count = part + 1, 0
             if part > number:
                 return
 
 
 def write_records(records: Iterable, path: Path, name: str) -> None:
     """Write records to a compressed file in the format of `name`, with the same bytes on every run."""
-    with open(path, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
+    with open(path, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as gzip_file:
         if name.endswith(".tar.gz"):
-            with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+            with tarfile.open(fileobj=gzip_file, mode="w", format=tarfile.USTAR_FORMAT) as archive:
                 for member, content in records:
-                    about = tarfile.TarInfo(member)
-                    about.size = len(content)
-                    archive.addfile(about, io.BytesIO(content))
+                    info = tarfile.TarInfo(member)
+                    info.size = len(content)
+                    archive.addfile(info, io.BytesIO(content))
             return
         for number, record in enumerate(records):
-            packed.write(to_text(name, number, record).encode())
+            gzip_file.write(to_text(name, number, record).encode())
 
 
 def to_text(name: str, number: int, record) -> str:
     if name.endswith(".tsv.gz"):
         return ("pmid\ttitle\tabstract\n" if not number else "") + "\t".join(record) + "\n"
     if name.endswith(".jsonl.gz"):
-        in_order = "from" in record  # Europe PMC's records were written with sorted names
-        return json.dumps(record, ensure_ascii=False, sort_keys=in_order) + "\n"
+        sort_names = "from" in record  # Europe PMC's records were written with sorted names
+        return json.dumps(record, ensure_ascii=False, sort_keys=sort_names) + "\n"
     if not name.endswith(".txt.gz"):
         raise StudyError(f"{name}: no form of a file that is made here")
     return ("\n" if number else "") + "\n".join(record) + "\n"

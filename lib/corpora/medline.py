@@ -42,11 +42,11 @@ def read_xml(path: Path) -> Iterator[Document]:
 
 def read_citation(citation) -> Document:
     """Convert a MedlineCitation element, or the BookDocument of an NCBI Bookshelf chapter, to a document."""
-    parts = {part.tag: part for part in citation}
-    article = {part.tag: part for part in parts["Article"]} if "Article" in parts else parts
-    pmid, title = parts["PMID"], article.get("ArticleTitle")
-    if title is None and "Book" in parts:
-        title = parts["Book"].find("BookTitle")
+    elements = {element.tag: element for element in citation}
+    article = {element.tag: element for element in elements["Article"]} if "Article" in elements else elements
+    pmid, title = elements["PMID"], article.get("ArticleTitle")
+    if title is None and "Book" in elements:
+        title = elements["Book"].find("BookTitle")
     title = flat_text(title)
     return Document(
         id=pmid.text or "",
@@ -54,16 +54,16 @@ def read_citation(citation) -> Document:
         text=read_abstract(article.get("Abstract")),
         version=int(pmid.get("Version", 1)),
         language=article["Language"].text or "" if "Language" in article else "",
-        year=read_year(YEAR(parts["Book"] if "Book" in parts else article["Journal"])),
-        mesh=read_headings(parts.get("MeshHeadingList")),
+        year=read_year(YEAR(elements["Book"] if "Book" in elements else article["Journal"])),
+        mesh=read_headings(elements.get("MeshHeadingList")),
     )
 
 
 def read_entered(record) -> str:
     """Return the day on which a record entered PubMed, whatever was revised since; empty if its history lacks it."""
     date = record.find("*/History/PubMedPubDate[@PubStatus='entrez']")
-    parts = ("Year", "Month", "Day")
-    return "" if date is None else "-".join((date.findtext(part) or "").zfill(2) for part in parts)
+    tags = ("Year", "Month", "Day")
+    return "" if date is None else "-".join((date.findtext(tag) or "").zfill(2) for tag in tags)
 
 
 def read_abstract(element) -> str:
@@ -74,7 +74,7 @@ def read_abstract(element) -> str:
     if element is None:
         return ""
     for bold in element.iterfind("AbstractText/b"):
-        if not bold.tail and (after := bold.getnext()) is not None and after.tag == "b":
+        if not bold.tail and (next_element := bold.getnext()) is not None and next_element.tag == "b":
             bold.tail = " "
     sections = ((section.get("Label"), flat_text(section)) for section in element.iterchildren("AbstractText"))
     return " ".join(f"{label}: {text}" if label and label != "UNLABELLED" else text for label, text in sections if text)
@@ -86,7 +86,7 @@ def read_headings(headings) -> tuple[Heading, ...]:
         return ()
     return tuple(
         Heading(
-            heading[0].get("UI", ""), heading[0].text or "", any(part.get("MajorTopicYN") == "Y" for part in heading)
+            heading[0].get("UI", ""), heading[0].text or "", any(child.get("MajorTopicYN") == "Y" for child in heading)
         )
         for heading in headings.iterchildren("MeshHeading")
     )
@@ -98,22 +98,22 @@ def read_medline(path: Path) -> Iterator[Document]:
     A field after an empty line begins another citation; a value may continue after one.
     """
     fields: dict[str, list[list[str]]] = {}  # the values of each tag, as lists of lines
-    tag, number, name, empty = None, 0, show_path(path), False
+    tag, number, name, after_empty_line = None, 0, show_path(path), False
     for number, line in read_lines(path):
         if not line.strip():
-            empty = True
+            after_empty_line = True
             continue
         if line.startswith("      ") and tag:
             fields[tag][-1].append(line.strip())
         elif FIELD.match(line):
-            if empty and fields:
+            if after_empty_line and fields:
                 yield citation_of(fields, f"{name}:{number - 1}")
                 fields = {}
             tag = line[:4].strip()
             fields.setdefault(tag, []).append([line[6:].strip()])
         else:
             raise StudyError(f"{name}:{number}: expected 'TAG - value' of the MEDLINE format, found {line[:40]!r}")
-        empty = False
+        after_empty_line = False
     if fields:
         yield citation_of(fields, f"{name}:{number}")
 

@@ -28,7 +28,7 @@ class Mesh:
 
         Raises StudyError if a table is malformed.
         """
-        trees_of = defaultdict(set)
+        trees_by_key = defaultdict(set)
         for path in tables:
             rows = ([cell.strip('"') for cell in line.split("\t")] for _, line in read_lines(path))
             header = next(rows, [])
@@ -40,9 +40,9 @@ class Mesh:
                 if len(cells) <= max(positions):
                     raise StudyError(f"{show_path(path)}:{number}: too few columns: was the file cut off?")
                 tree, ui, name = (cells[i] for i in positions)
-                trees_of[ui].add(tree)
-                trees_of[name.lower()].add(tree)
-        return cls({key: tuple(sorted(trees)) for key, trees in trees_of.items()})
+                trees_by_key[ui].add(tree)
+                trees_by_key[name.lower()].add(tree)
+        return cls({key: tuple(sorted(trees)) for key, trees in trees_by_key.items()})
 
     def tree_numbers(self, heading: Heading) -> tuple[str, ...]:
         """Return the tree numbers of a heading; none if the tables lack it, as they lack check tags."""

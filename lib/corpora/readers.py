@@ -70,11 +70,11 @@ def read_mesh_sample(path: Path) -> Iterator[Document]:
 
 def read_records(path: Path, to_document: Callable[[dict], Document], source: str) -> Iterator[Document]:
     """Convert each JSON line to a document. Raises StudyError if a line is not a record of `source`."""
-    for where, record in read_json_lines(path):
+    for location, record in read_json_lines(path):
         try:
             yield to_document(record)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise StudyError(f"{where}: not a record of {source} ({type(error).__name__}: {error})") from None
+            raise StudyError(f"{location}: not a record of {source} ({type(error).__name__}: {error})") from None
 
 
 def as_text(value) -> str:

@@ -86,8 +86,8 @@ def check_root(name: str, root: etree._Element, roots: tuple[str, ...]) -> None:
 
 def read_year(date: str) -> int:
     """Return the first four digits of a date such as `1998 Dec-1999 Jan`; 0 if there are none."""
-    year = re.search(r"\d{4}", date)
-    return int(year[0]) if year else 0
+    match = re.search(r"\d{4}", date)
+    return int(match[0]) if match else 0
 
 
 def flat_text(element) -> str:

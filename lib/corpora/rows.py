@@ -40,10 +40,10 @@ def write_document_rows(
     """
     mesh, tests = mesh or Mesh(), tests or leakage.TestSentences(leakage.index_sentences([]))
     counts, documents = {"read": 0, "too long": 0, "unknown headings": 0}, iter(documents)
-    with pq.ParquetWriter(path, SCHEMA) as out:
+    with pq.ParquetWriter(path, SCHEMA) as writer:
         while batch := list(itertools.islice(documents, BATCH)):
             counts["read"] += len(batch)
-            out.write_table(pa.Table.from_pylist(list(to_rows(batch, language, tests, mesh, counts)), SCHEMA))
+            writer.write_table(pa.Table.from_pylist(list(to_rows(batch, language, tests, mesh, counts)), SCHEMA))
     return counts
 
 
@@ -56,9 +56,11 @@ def to_rows(
             counts["too long"] += 1
             continue
         words = leakage.plain_words(f"{document.title} {document.text}")
-        resolved = [mesh.tree_numbers(heading) for heading in document.mesh]
-        counts["unknown headings"] += sum(not trees for trees in resolved)
-        major = {t for trees, heading in zip(resolved, document.mesh, strict=True) if heading.major for t in trees}
+        heading_trees = [mesh.tree_numbers(heading) for heading in document.mesh]
+        counts["unknown headings"] += sum(not trees for trees in heading_trees)
+        major_trees = {
+            t for trees, heading in zip(heading_trees, document.mesh, strict=True) if heading.major for t in trees
+        }
         yield {
             "id": document.id,
             "version": document.version,
@@ -70,8 +72,8 @@ def to_rows(
             "year": document.year,
             "entered": document.entered,
             "mesh": [("*" if heading.major else "") + (heading.ui or heading.name) for heading in document.mesh],
-            "trees": sorted({t for trees in resolved for t in trees} | set(document.trees)),
-            "major trees": sorted(major),
+            "trees": sorted({t for trees in heading_trees for t in trees} | set(document.trees)),
+            "major trees": sorted(major_trees),
             "bands": leakage.sketch(words),
             "test texts": sorted(tests.find(words)),
         }

@@ -54,41 +54,43 @@ def write_tuned_card(record: dict, result: dict, facts: dict[str, str]) -> str:
     `record`: from lib/finetuning/saved.py; `result`: from Finetuning.run; `facts`: encoder (its title), revision (its
     commit on the hub or the fingerprint of its files), and protocol, scale and more if they are known.
     """
-    (run,) = (one for one in result["runs"] if one["fingerprint"] == record["fingerprint"])
-    about, seeds = record["task"], average_folds(result).values()
-    lines = {name: [scores[name] for scores in seeds] for name in run["scores"]}
-    dataset = about["dataset"]
+    (saved_run,) = (run for run in result["runs"] if run["fingerprint"] == record["fingerprint"])
+    task, seeds = record["task"], average_folds(result).values()
+    seed_scores = {name: [scores[name] for scores in seeds] for name in saved_run["scores"]}
+    dataset = task["dataset"]
     title = f"{facts['encoder']} on {dataset['title']}"
     meta = {
         "language": dataset["language"],
         "library_name": "transformers",
         "pipeline_tag": TASKS.get(dataset["family"], "text-classification"),
         "tags": ["biomedical", dataset["key"]],
-        "model-index": [{"name": title, "results": [list_results(record, run, lines, facts)]}],
+        "model-index": [{"name": title, "results": [list_results(record, saved_run, seed_scores, facts)]}],
     }
     if not record["class"]:
         meta["library_name"] = "study"
     if "hub" in facts:
         meta["base_model"] = facts["hub"]
-    seed = f"seed {run['seed']}" + (f", fold {run['fold']}" if len({one["fold"] for one in result["runs"]}) > 1 else "")
-    seed += f", {say_choice(record, result['main score'])}"
+    origin = f"seed {saved_run['seed']}" + (
+        f", fold {saved_run['fold']}" if len({run["fold"] for run in result["runs"]}) > 1 else ""
+    )
+    origin += f", {say_choice(record, result['main score'])}"
     rows = {name: value for name, value in facts.items() if name != "hub"}
-    rows |= {"dataset": f"{dataset['title']} (`{dataset['key']}`)", "saved": seed,
-             "settings": say_settings(result["chosen on dev"]) + f", head {about['settings']['head']}",
-             "sequences": f"{about['max_length']} tokens at most", "trained on": run["device"],
-             "commit": run["commit"], "fingerprint": run["fingerprint"]}  # fmt: skip
+    rows |= {"dataset": f"{dataset['title']} (`{dataset['key']}`)", "saved": origin,
+             "settings": say_settings(result["chosen on dev"]) + f", head {task['settings']['head']}",
+             "sequences": f"{task['max_length']} tokens at most", "trained on": saved_run["device"],
+             "commit": saved_run["commit"], "fingerprint": saved_run["fingerprint"]}  # fmt: skip
     parts = [
         f"---\n{yaml.safe_dump(meta, sort_keys=False, allow_unicode=True)}---",
         f"# {title}",
         DOES[dataset["family"]].format(labels=dataset["labels"]),
         "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]),
         "## Scores",
-        say_scores(run, lines),
+        say_scores(saved_run, seed_scores),
         "## To open it",
         say_how(record),
     ]
-    known = registry.DATASETS.get(dataset["key"])
-    return "\n\n".join([*parts, *([RESTRICTED] if known and known.access != "public" else [])]) + "\n"
+    entry = registry.DATASETS.get(dataset["key"])
+    return "\n\n".join([*parts, *([RESTRICTED] if entry and entry.access != "public" else [])]) + "\n"
 
 
 def say_choice(record: dict, score: str) -> str:
@@ -134,27 +136,27 @@ def say_scores(run: dict, lines: dict[str, list[float]]) -> str:
     rows = ["| score | this model | mean over seeds | standard deviation | seeds |", "|---|---|---|---|---|"]
     for name, values in lines.items():
         numbers = run["scores"][name], statistics.fmean(values), deviation(values)
-        shown = " | ".join("n/a" if math.isnan(number) else f"{number:.2f}" for number in numbers)
-        rows.append(f"| {name} | {shown} | {len(values)} |")
+        cells = " | ".join("n/a" if math.isnan(number) else f"{number:.2f}" for number in numbers)
+        rows.append(f"| {name} | {cells} | {len(values)} |")
     return "\n".join(["On the test set, which nothing was chosen on.", "", *rows])
 
 
 def say_how(record: dict) -> str:
     """Return how to load the model, and the format of the texts that it takes."""
-    about = record["task"]
-    family, settings = about["dataset"]["family"], about["settings"]
-    lines = [OWN]
+    task = record["task"]
+    family, settings = task["dataset"]["family"], task["settings"]
+    parts = [OWN]
     if record["class"]:
-        task = TASKS.get(family, "")
-        if task not in ("token-classification", "question-answering"):
-            task = "text-classification"
-        option = ', aggregation_strategy="first"' if task == "token-classification" else ""
-        lines = [f"It is a `{record['class']}` of transformers:", PIPELINE.format(task=task, option=option), BESIDE]
-    lines += [LOADER]
+        hub_task = TASKS.get(family, "")
+        if hub_task not in ("token-classification", "question-answering"):
+            hub_task = "text-classification"
+        option = ', aggregation_strategy="first"' if hub_task == "token-classification" else ""
+        parts = [f"It is a `{record['class']}` of transformers:", PIPELINE.format(task=hub_task, option=option), BESIDE]
+    parts += [LOADER]
     if family == "relations":
-        lines += [f"How the text of a relation is written: {MENTIONS[settings['mentions']]}."]
-    if about["dataset"]["language"] == "ja":
-        lines += ["Texts are cut into words by MeCab with the IPA dictionary, with spaces between them."]
+        parts += [f"How the text of a relation is written: {MENTIONS[settings['mentions']]}."]
+    if task["dataset"]["language"] == "ja":
+        parts += ["Texts are cut into words by MeCab with the IPA dictionary, with spaces between them."]
     if settings["scheme"] != "BIO" and family in ("tagging", "pico"):
-        lines += [f"Its tags are those of {settings['scheme']}, which pipelines do not join into entities."]
-    return "\n\n".join(lines)
+        parts += [f"Its tags are those of {settings['scheme']}, which pipelines do not join into entities."]
+    return "\n\n".join(parts)

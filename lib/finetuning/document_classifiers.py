@@ -65,16 +65,16 @@ class AttentiveLstm(nn.Module):
         states = self.recurrent(self.dropout(self.words(batch["input_ids"])), mask)[0]
         scores = self.rows(self.inner(states).tanh())
         weights = scores.masked_fill(~mask[..., None], -1e9).softmax(1)
-        weighed = weights.transpose(1, 2) @ states
-        return self.score(self.dropout(weighed.flatten(1))), weights
+        embeddings = weights.transpose(1, 2) @ states
+        return self.score(self.dropout(embeddings.flatten(1))), weights
 
     def forward(self, batch: Batch) -> torch.Tensor:
         return self.attend(batch)[0]
 
     def loss(self, batch: Batch) -> torch.Tensor:
         scores, weights = self.attend(batch)
-        same = weights.transpose(1, 2) @ weights - torch.eye(self.ROWS, device=weights.device)
-        penalty = self.PENALTY * same.pow(2).sum((1, 2)).mean()
+        overlap = weights.transpose(1, 2) @ weights - torch.eye(self.ROWS, device=weights.device)
+        penalty = self.PENALTY * overlap.pow(2).sum((1, 2)).mean()
         return functional.cross_entropy(scores, batch["labels"]) + penalty
 
 
@@ -88,8 +88,8 @@ def predict_classes(
 
     `vectors`: maps words to vectors (words, VECTORS), with which the networks are initialised.
     """
-    texts = [[split_words(one)[:WORDS] for one in part] for part in (train, test)]
-    labels = [class_of(one) for one in train]
+    texts = [[split_words(document)[:WORDS] for document in documents] for documents in (train, test)]
+    labels = [class_of(document) for document in train]
     if key == "tfidf-svm":
         return predict_svm(point, *texts, labels)
     return predict_network(NETWORKS[key], point, *texts, labels, vectors, seed)
@@ -124,21 +124,21 @@ def predict_network(
     seed: int,
 ) -> list[str]:
     classes = sorted(set(labels))
-    known = {word: number for number, word in enumerate(sorted({w for text in train + test for w in text}), start=1)}
-    table = np.vstack([np.zeros((1, VECTORS)), vectors(tuple(known))]).astype(np.float32)
+    word_ids = {word: number for number, word in enumerate(sorted({w for text in train + test for w in text}), start=1)}
+    table = np.vstack([np.zeros((1, VECTORS)), vectors(tuple(word_ids))]).astype(np.float32)
     device = training.accelerator("float32")
     torch.manual_seed(seed)
     model = network(torch.from_numpy(table), len(classes), point["width"], point["dropout"])
-    trained_on, tested_on = (
-        [Example(number, [known[word] for word in text] or [0], 0, [], 0) for number, text in enumerate(part)]
-        for part in (train, test)
+    train_sequences, test_sequences = (
+        [Example(number, [word_ids[word] for word in text] or [0], 0, [], 0) for number, text in enumerate(texts)]
+        for texts in (train, test)
     )
     targets = [classes.index(label) for label in labels]
 
     def collate(some: Sequence[Example]) -> Batch:
-        return pad(some, 0) | {"labels": torch.tensor([targets[one.instance] for one in some])}
+        return pad(some, 0) | {"labels": torch.tensor([targets[example.instance] for example in some])}
 
-    batches = BucketedBatches(trained_on, collate, batch_size=32, epochs=point["epochs"], steps=None, seed=seed)
+    batches = BucketedBatches(train_sequences, collate, batch_size=32, epochs=point["epochs"], steps=None, seed=seed)
     training.train(
         model, batches, lambda module, batch: module.loss(batch), device=device, seed=seed,
         settings=Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.999], dropout=0.0),
@@ -150,4 +150,4 @@ def predict_network(
         batch = {name: tensor.to(device.device) for name, tensor in pad(some, 0).items()}
         return model(batch).argmax(-1).tolist()
 
-    return [classes[number] for number in compute_each(tested_on, choose)]
+    return [classes[number] for number in compute_each(test_sequences, choose)]

@@ -53,8 +53,8 @@ class Template:
         before, between, after, _ = self.frame
         if second is None:
             return [*before, *first, *after], 0
-        start = [*before, *first, *between]
-        return [*start, *second, *after], len(start)
+        prefix = [*before, *first, *between]
+        return [*prefix, *second, *after], len(prefix)
 
     def place(self, tokens: list[int]) -> int:
         """Return the position of the token that stands for the whole sequence, normally [CLS]."""
@@ -104,8 +104,8 @@ def pad(examples: Sequence[Example], padding: int) -> Batch:
     is_token = position < lengths[:, None]
     batch = {"input_ids": ids}
     if any(example.second for example in examples):
-        second = np.array([example.second or longest for example in examples])
-        in_second = (position >= second[:, None]) & is_token
+        second_starts = np.array([example.second or longest for example in examples])
+        in_second = (position >= second_starts[:, None]) & is_token
         batch["token_type_ids"] = in_second.astype(np.int64)
     if lengths.min() < longest:
         batch["attention_mask"] = is_token
@@ -168,8 +168,8 @@ def compute_each(
     results: list = [None] * len(examples)
     with torch.inference_mode():
         for numbers in cut_evenly(examples, tokens):
-            for number, one in zip(numbers, compute([examples[number] for number in numbers]), strict=True):
-                results[number] = one
+            for number, result in zip(numbers, compute([examples[number] for number in numbers]), strict=True):
+                results[number] = result
     return results
 
 

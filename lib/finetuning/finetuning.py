@@ -104,14 +104,14 @@ class Finetuning:
             raise StudyError("no seed: give one for each run")
         if save:
             self.saving = saved.Saving(save, self.describe_saved(told), self.identify_saved(seeds))
-        chosen, tried = self.choose(seeds[0])
-        made = []
+        candidate, candidates = self.choose(seeds[0])
+        records = []
         for seed in seeds:
             for fold in self.folds:
-                what = f"seed {seed}" + (f", fold {fold} of {dataset.folds}" if dataset.folds > 1 else "")
-                made.append(self.train(chosen, seed, fold, self.name_run(seed, fold), "test", what))
-        result = {"metric": dataset.metric, "main score": dataset.main_score, "chosen on dev": chosen,
-                  "candidates": tried, "runs": made}  # fmt: skip
+                description = f"seed {seed}" + (f", fold {fold} of {dataset.folds}" if dataset.folds > 1 else "")
+                records.append(self.train(candidate, seed, fold, self.name_run(seed, fold), "test", description))
+        result = {"metric": dataset.metric, "main score": dataset.main_score, "chosen on dev": candidate,
+                  "candidates": candidates, "runs": records}  # fmt: skip
         if self.saving:
             self.saving.finish(result, self.encoder, told or {})
         return result
@@ -173,13 +173,14 @@ class Finetuning:
         if len(candidates) == 1:
             return candidates[0], []
         if self.settings.trials:
-            tried = self.search(seed)
+            trials = self.search(seed)
         else:
-            tried = [candidate | {"score": self.try_out(candidate, seed)} for candidate in candidates]
-        best = max(tried, key=lambda one: one["score"])  # the first if scores tie
-        main = f"dev {self.dataset.main_score}"
+            trials = [candidate | {"score": self.try_out(candidate, seed)} for candidate in candidates]
+        best = max(trials, key=lambda one: one["score"])  # the first if scores tie
+        main_score = f"dev {self.dataset.main_score}"
         return {name: best[name] for name in candidates[0]}, [
-            {name: value for name, value in one.items() if name != "score"} | {main: one["score"]} for one in tried
+            {name: value for name, value in one.items() if name != "score"} | {main_score: one["score"]}
+            for one in trials
         ]
 
     def try_out(self, candidate: dict, seed: int) -> float:
@@ -214,26 +215,26 @@ class Finetuning:
             "fine-tuning", VERSION, resolve_settings(self.settings, candidate) | run | machine, self.inputs
         )
         path = self.run_file(name)
-        existing = runs.read_run(path)
+        old_record = runs.read_run(path)
         saving = self.saving if split == "test" and fold == 1 else None
-        made = existing and existing["fingerprint"] == record["fingerprint"]
-        if made and (saving is None or saving.knows(record["fingerprint"])):
-            if "scores" in existing and (split != "test" or "jackknife" in existing):
-                return existing
-            return self.judge(path, existing, split, fold, runs.read_predicted(path, self.dataset.family))
+        up_to_date = old_record and old_record["fingerprint"] == record["fingerprint"]
+        if up_to_date and (saving is None or saving.knows(record["fingerprint"])):
+            if "scores" in old_record and (split != "test" or "jackknife" in old_record):
+                return old_record
+            return self.judge(path, old_record, split, fold, runs.read_predicted(path, self.dataset.family))
 
         self.check_splits()
         part = ("rest" if split == "held out" else self.splits.base, fold)
         transformers.set_seed(seed)
         model = self.build(fold)
-        before = self.start_from_first(model) if self.settings.first_on else ""
+        first_training = self.start_from_first(model) if self.settings.first_on else ""
         steps, log = self.fit(model, candidate, seed, part, what)
-        tested, predicted = self.predict(model, split, fold)
+        instances, predicted = self.predict(model, split, fold)
         sizes = models.count_parameters(model)
         record |= sizes | {
             "seed": seed,
             "fold": fold,
-            "first on": before,
+            "first on": first_training,
             "reads": list(self.splits.reads),
             "instances": {name: len(self.splits.read(name, fold)) for name in (part[0], split)},
             "rows": {name: len(self.splits.encode(name, fold)) for name in (part[0], split)},
@@ -245,7 +246,7 @@ class Finetuning:
             "FLOPs": costs.weights_flops(model.encoder, sizes["body parameters"], log[-1]["tokens"]),
             "device": training.describe_device(self.device),
         }
-        runs.write_run(path, self.dataset.family, tested, predicted, record)
+        runs.write_run(path, self.dataset.family, instances, predicted, record)
         record = self.judge(path, record, split, fold, predicted)
         if saving:
             task, sequences = self.splits.task(fold), self.splits.encode(split, fold)
@@ -267,9 +268,9 @@ class Finetuning:
         """Read every split that the runs need, once. Raises StudyError as Dataset.load does."""
         if self.checked:
             return
-        chosen = len(self.settings.candidates()) > 1 or self.saving
-        chosen_on = [("dev", 1)] if self.splits.choice == "dev" and chosen else []
-        for part in [*((split, fold) for split in (self.splits.base, "test") for fold in self.folds), *chosen_on]:
+        has_choice = len(self.settings.candidates()) > 1 or self.saving
+        dev_parts = [("dev", 1)] if self.splits.choice == "dev" and has_choice else []
+        for part in [*((split, fold) for split in (self.splits.base, "test") for fold in self.folds), *dev_parts]:
             if part not in self.splits.instances:
                 self.dataset.load(*part)
         self.checked = True
@@ -279,15 +280,15 @@ class Finetuning:
 
         The predictions are on disk before, so that an error in scoring does not cost a training.
         """
-        tested = self.splits.read(split, fold)
-        gold = [one.gold for one in tested]
+        instances = self.splits.read(split, fold)
+        gold = [instance.gold for instance in instances]
         record = record | {
-            "scores": self.dataset.score(tested, predicted),
+            "scores": self.dataset.score(instances, predicted),
             "collapsed": predictions.find_collapse(self.dataset.family, gold, predicted, record["log"]),
         }
         if split == "test":
-            record |= self.look_closer(fold, tested, predicted)
-        runs.write_run(path, self.dataset.family, tested, predicted, record)
+            record |= self.look_closer(fold, instances, predicted)
+        runs.write_run(path, self.dataset.family, instances, predicted, record)
         return record
 
     def look_closer(self, fold: int, tested: Sequence[Instance], predicted: Sequence) -> dict:
@@ -296,13 +297,13 @@ class Finetuning:
         The main score without each group of test documents (lib/benchmarks/jackknife.py) and, for entities, F1 of
         those whose name occurs in the whole training set and of the others.
         """
-        left_out = jackknife.leave_documents_out(self.dataset, tested, predicted)
-        found = {"jackknife": [round(score, 4) for score in left_out]}
+        jackknife_scores = jackknife.leave_documents_out(self.dataset, tested, predicted)
+        details = {"jackknife": [round(score, 4) for score in jackknife_scores]}
         if self.dataset.metric in metrics.ENTITIES:
-            known = seen.find_names(self.dataset.load(self.splits.base, fold))
-            scores = seen.score_seen(tested, predicted, known)
-            found |= {name: round(scores[name], 4) for name in seen.SCORES}
-        return found
+            train_names = seen.find_names(self.dataset.load(self.splits.base, fold))
+            scores = seen.score_seen(tested, predicted, train_names)
+            details |= {name: round(scores[name], 4) for name in seen.SCORES}
+        return details
 
     def fit(
         self, model: torch.nn.Module, candidate: dict, seed: int, part: tuple[str, int], what: str
@@ -340,17 +341,17 @@ class Finetuning:
         if not first:
             raise StudyError(f"the settings fine-tune on {self.settings.first_on} first, and no such dataset was given")
         base = first.base
-        other = Finetuning(self.encoder, first.dataset, first.settings, run_file=self.run_file,
-                           search_file=self.search_file, machine=self.machine, base=base)  # fmt: skip
+        first_finetuning = Finetuning(self.encoder, first.dataset, first.settings, run_file=self.run_file,
+                                      search_file=self.search_file, machine=self.machine, base=base)  # fmt: skip
         candidate = first.settings.candidates()[0]
         fingerprint = provenance.fingerprint(VERSION, self.inputs["first"], self.inputs["model"])
         with artefacts.locked(first.path):
             if read_fingerprint(first.path) != fingerprint:
                 transformers.set_seed(first.seed)
-                before = other.build(1)
-                other.fit(before, candidate, first.seed, (base, 1), f"before {self.dataset.title}")
+                first_model = first_finetuning.build(1)
+                first_finetuning.fit(first_model, candidate, first.seed, (base, 1), f"before {self.dataset.title}")
                 with artefacts.whole_file(first.path) as temporary:
-                    save_file(before.state_dict(), temporary, metadata={"fingerprint": fingerprint})
+                    save_file(first_model.state_dict(), temporary, metadata={"fingerprint": fingerprint})
         model.load_state_dict(load_file(first.path))
         return f"{first.dataset.key}, its {base} split, with " + say_settings(candidate)
 
@@ -358,8 +359,8 @@ class Finetuning:
 def resolve_settings(settings: FinetuningSettings, candidate: dict) -> dict:
     """Return the settings of one run: the protocol's, with the chosen candidate and the parameters of AdamW."""
     optimizer = settings.optimization().model_dump(include={"optimizer", "betas", "clip"})
-    chosen = settings.model_dump(exclude={*candidate, "runs", "folds", "trials"}) | candidate
-    return chosen | optimizer | {"epsilon": optimizers.EPSILON}
+    values = settings.model_dump(exclude={*candidate, "runs", "folds", "trials"}) | candidate
+    return values | optimizer | {"epsilon": optimizers.EPSILON}
 
 
 def read_fingerprint(path: Path) -> str | None:

@@ -54,13 +54,13 @@ def choose_reader(path: Path) -> Callable[[Path], Iterator[NewText]]:
         return read_folder
     if not path.exists():
         raise StudyError(f"no file {show_path(path)}")
-    ending = Path(path.name.removesuffix(".gz")).suffix.lower()
-    if ending in READERS:
-        return READERS[ending]
-    first = next((line for _, line in read_lines(path) if line.strip()), "")
-    if not ending and first.startswith('{"'):
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if suffix in READERS:
+        return READERS[suffix]
+    first_line = next((line for _, line in read_lines(path) if line.strip()), "")
+    if not suffix and first_line.startswith('{"'):
         return read_json_texts
-    head = HEAD.fullmatch(first)
+    head = HEAD.fullmatch(first_line)
     return read_pubtator_texts if head and head[2] == "t" else read_plain
 
 
@@ -80,16 +80,16 @@ def read_plain(path: Path) -> Iterator[NewText]:
 
 
 def read_json_texts(path: Path) -> Iterator[NewText]:
-    for number, (where, record) in enumerate(read_json_lines(path, blank=True), start=1):
-        yield make_document(where, record, number)
+    for number, (location, record) in enumerate(read_json_lines(path, blank=True), start=1):
+        yield make_document(location, record, number)
 
 
 def read_text_table(path: Path) -> Iterator[NewText]:
     """Yield the documents of a table, read like the tables that classifiers are trained on."""
-    for number, (where, row) in enumerate(read_table_cells(path), start=1):
+    for number, (location, row) in enumerate(read_table_cells(path), start=1):
         if "text" not in row:
             raise StudyError(f"{show_path(path)}:1: expected a column text in the header")
-        yield make_document(where, row, number)
+        yield make_document(location, row, number)
 
 
 def make_document(where: str, record: dict, number: int) -> NewText:
@@ -109,19 +109,19 @@ def make_document(where: str, record: dict, number: int) -> NewText:
 
 def read_pubtator_texts(path: Path) -> Iterator[NewText]:
     """Yield title and abstract joined by a line end, as in pubtator.read_abstracts; mentions are skipped."""
-    title, id, where = None, "", ""
+    title, id, location = None, "", ""
     expected = "expected 'PMID|t|title', then 'PMID|a|abstract' of one PMID"
     for number, line in read_lines(path):
-        where, head = f"{show_path(path)}:{number}", HEAD.fullmatch(line)
+        location, head = f"{show_path(path)}:{number}", HEAD.fullmatch(line)
         if head and head[2] == "t" and title is None:
             id, title = head[1], head[3]
         elif head and head[2] == "a" and title is not None and head[1] == id:
-            yield NewText(where, id, f"{title}\n{head[3]}")
+            yield NewText(location, id, f"{title}\n{head[3]}")
             title = None
         elif line.strip() and (title is not None or not line.startswith(f"{id}\t")):
-            raise StudyError(f"{where}: {expected}")
+            raise StudyError(f"{location}: {expected}")
     if title is not None:
-        raise StudyError(f"{where}: {expected}: was the file cut off?")
+        raise StudyError(f"{location}: {expected}: was the file cut off?")
 
 
 def read_folder(path: Path) -> Iterator[NewText]:
@@ -152,8 +152,8 @@ def describe_entity(text: str, entity: Entity) -> dict:
 
 
 def write_json_line(document: NewText, entities: Sequence[Entity]) -> str:
-    found = [describe_entity(document.text, entity) for entity in entities]
-    return to_json_line({"id": document.id, "text": document.text, "entities": found})
+    records = [describe_entity(document.text, entity) for entity in entities]
+    return to_json_line({"id": document.id, "text": document.text, "entities": records})
 
 
 def write_rows(document: NewText, entities: Sequence[Entity]) -> str:
@@ -195,9 +195,9 @@ def write_judged(document: NewText, found: dict) -> str:
 
 def write_judged_row(document: NewText, found: dict) -> str:
     """Format it as a table row: id; label, comma-separated labels or number; each probability."""
-    said, *rates = round_all(found).values()
-    said = ", ".join(said) if isinstance(said, list) else said
-    return to_cells(document.id, said, *(rate for one in rates for rate in one.values()))
+    prediction, *rates = round_all(found).values()
+    prediction = ", ".join(prediction) if isinstance(prediction, list) else prediction
+    return to_cells(document.id, prediction, *(rate for probabilities in rates for rate in probabilities.values()))
 
 
 def round_all(found: dict) -> dict:

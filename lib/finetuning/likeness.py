@@ -20,8 +20,8 @@ def rank_by_likeness(encoder: Encoder, dataset: Dataset) -> dict[str, float]:
     body = encoder.body(dropout=0.0).eval()
     pairs: list[Pair] = dataset.load("test")
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
-    embedded = embed_texts(body, encoder.tokenizer, texts, encoder.length(128))
-    vectors = dict(zip(texts, embedded, strict=True))
+    embeddings = embed_texts(body, encoder.tokenizer, texts, encoder.length(128))
+    vectors = dict(zip(texts, embeddings, strict=True))
     likeness = [float(vectors[pair.first] @ vectors[pair.second]) for pair in pairs]
     return dataset.score(pairs, likeness)
 

@@ -48,37 +48,37 @@ def tag_texts(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
             sentences.append(Sentence(words, ["O"] * len(words)))
             owners.append((number, spans))
     sequences = model.task.encode(sentences)
-    rated = predictions.predict(
+    ratings = predictions.predict(
         lambda batch: rate_tags(model.model, batch), model.task, sequences, model.device, TOKENS
     )
-    of_sentences = [[] for _ in sentences]
-    for sequence, words in zip(sequences, rated, strict=True):
-        of_sentences[sequence.instance] += words
-    found = [[] for _ in texts]
-    for (number, spans), words in zip(owners, of_sentences, strict=True):
-        found[number] += find_entities(model.task, spans, words)
-    return [sorted(entities) for entities in found]
+    words_of_sentences = [[] for _ in sentences]
+    for sequence, words in zip(sequences, ratings, strict=True):
+        words_of_sentences[sequence.instance] += words
+    entities_of_texts = [[] for _ in texts]
+    for (number, spans), words in zip(owners, words_of_sentences, strict=True):
+        entities_of_texts[number] += find_entities(model.task, spans, words)
+    return [sorted(entities) for entities in entities_of_texts]
 
 
 def cut_words(text: str) -> Iterator[tuple[list[str], list[tuple[int, int]]]]:
     """Yield the words of each sentence in composed letters (NFC), and their positions in the text as given."""
-    composed, places = compose_text(text)
+    composed, offsets = compose_text(text)
     for spans in standoff.find_words(SPACE.sub(" ", composed)):
         words, given_spans = [], []
         for start, end in spans:
             words.append(composed[start:end])
-            given_start = places[start]
-            given_spans.append((given_start, max(places[end], given_start + 1)))
+            given_start = offsets[start]
+            given_spans.append((given_start, max(offsets[end], given_start + 1)))
         yield words, given_spans
 
 
 def check_task(model: Saved, command: str) -> None:
     """Raise StudyError if the command `tag` or `classify` does not accept a saved model."""
-    takes, dataset = COMMANDS.get(type(model.task)), model.dataset
-    if takes != command:
-        hint = f"./run_all.sh {takes} takes it" if takes else "lib.finetuning.saved.load_saved opens it"
-        asked = "tagger" if command == "tag" else "classifier"
-        raise StudyError(f"{model.title}: no {asked} but a model of {dataset.family} ({dataset.title}); {hint}")
+    right_command, dataset = COMMANDS.get(type(model.task)), model.dataset
+    if right_command != command:
+        hint = f"./run_all.sh {right_command} takes it" if right_command else "lib.finetuning.saved.load_saved opens it"
+        kind = "tagger" if command == "tag" else "classifier"
+        raise StudyError(f"{model.title}: no {kind} but a model of {dataset.family} ({dataset.title}); {hint}")
 
 
 def compose_text(text: str) -> tuple[str, Sequence[int]]:
@@ -89,18 +89,18 @@ def compose_text(text: str) -> tuple[str, Sequence[int]]:
     if unicodedata.is_normalized("NFC", text):
         return text, range(len(text) + 1)
     starts = [i for i, letter in enumerate(text) if i == 0 or not unicodedata.combining(letter)]
-    parts, places = [], []
+    parts, offsets = [], []
     for start, end in pairwise([*starts, len(text)]):
-        given = text[start:end]
-        composed = pubtator.compose_letters(given)
-        if len(composed) > len(given):  # because NFC decomposes some characters
-            composed = given
+        original = text[start:end]
+        composed = pubtator.compose_letters(original)
+        if len(composed) > len(original):  # because NFC decomposes some characters
+            composed = original
         parts.append(composed)
-        places.append(start)
+        offsets.append(start)
         # Marks that are not composed are the last ones of the letter.
-        for left in range(len(composed) - 1, 0, -1):
-            places.append(max(start, end - left))
-    return "".join(parts), [*places, len(text)]
+        for remaining in range(len(composed) - 1, 0, -1):
+            offsets.append(max(start, end - remaining))
+    return "".join(parts), [*offsets, len(text)]
 
 
 def rate_tags(tagger: heads.Tagger, batch: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -110,19 +110,19 @@ def rate_tags(tagger: heads.Tagger, batch: dict[str, torch.Tensor]) -> torch.Ten
         labels, rates = tagger.crf.decode(scores, words), tagger.crf.marginals(scores, words)
     else:
         labels, rates = scores.argmax(-1), scores.softmax(-1)
-    of_labels = rates.gather(-1, labels[..., None])[..., 0]
-    return torch.stack([labels.to(rates.dtype), of_labels], -1)
+    label_rates = rates.gather(-1, labels[..., None])[..., 0]
+    return torch.stack([labels.to(rates.dtype), label_rates], -1)
 
 
 def find_entities(task: Tagging, spans: Sequence[tuple[int, int]], words: Sequence) -> Iterator[Entity]:
     """Yield the entities of a sentence from the positions of its words and their labels by rate_tags."""
-    for layer, of_layer in enumerate(task.layers):
+    for layer, layer_type in enumerate(task.layers):
         labels = [task.labels[int(word[layer][0])] for word in words]
         for kind, first, last in find_runs(to_bio(labels)):
             start, end = spans[first][0], spans[last][1]
             rate = statistics.fmean(word[layer][1] for word in words[first : last + 1])
             rate = min(1.0, rate)  # because a CRF's may be 1.000001
-            yield Entity(start, end, of_layer or kind or UNTYPED, rate)
+            yield Entity(start, end, layer_type or kind or UNTYPED, rate)
 
 
 def find_runs(tags: Sequence[str]) -> Iterator[tuple[str, int, int]]:
@@ -145,14 +145,14 @@ def classify_instances(model: Saved, instances: Sequence[Instance]) -> list[dict
     """
     task = model.task
     sequences = task.encode(instances)
-    rated = predictions.predict(model.model, task, sequences, model.device, TOKENS)
+    ratings = predictions.predict(model.model, task, sequences, model.device, TOKENS)
     if task.target == "number":
-        return [{"number": number} for number in rated]
-    named = [dict(zip(task.classes, one, strict=True)) for one in rated]
+        return [{"number": number} for number in ratings]
+    named_rates = [dict(zip(task.classes, rates, strict=True)) for rates in ratings]
     if task.target == "class":
-        return [{"label": max(one, key=one.get), "probabilities": one} for one in named]
-    labels = task.decode(instances, sequences, rated)
-    return [{"labels": [*some], "probabilities": one} for some, one in zip(labels, named, strict=True)]
+        return [{"label": max(rates, key=rates.get), "probabilities": rates} for rates in named_rates]
+    predicted = task.decode(instances, sequences, ratings)
+    return [{"labels": [*labels], "probabilities": rates} for labels, rates in zip(predicted, named_rates, strict=True)]
 
 
 def make_instance(model: Saved, text: str, second: str | None = None) -> Instance:
@@ -162,10 +162,10 @@ def make_instance(model: Saved, text: str, second: str | None = None) -> Instanc
     ... [/E2]. Raises StudyError if it does not, or if a second text is missing or not expected.
     """
     task = model.task
-    paired = task.dataset.family in PAIRS or task.dataset.question_first
-    if paired and not (second and second.strip()):
+    reads_pairs = task.dataset.family in PAIRS or task.dataset.question_first
+    if reads_pairs and not (second and second.strip()):
         raise StudyError(f"no second text, and {model.title} reads pairs: give it under text2")
-    if not paired and second:
+    if not reads_pairs and second:
         raise StudyError(f"a second text, and {model.title} reads one: leave out text2")
     if task.dataset.family == "relations":
         return read_dummies(text) if task.settings.mentions == "dummies" else read_marks(text)
@@ -179,13 +179,13 @@ def read_dummies(text: str) -> Relation:
 
     Raises StudyError if the text has others.
     """
-    found = [Mention("", match[0].strip("@$"), *match.span()) for match in DUMMY.finditer(text)]
-    if len(found) != 2 and not (len(found) == 1 and BOTH.search(found[0].kind)):
+    mentions = [Mention("", match[0].strip("@$"), *match.span()) for match in DUMMY.finditer(text)]
+    if len(mentions) != 2 and not (len(mentions) == 1 and BOTH.search(mentions[0].kind)):
         raise StudyError(
-            f"{len(found)} dummies in the text: write one such as @GENE$ in the place of each of the two mentions, by "
-            "the names that the model was trained on"
+            f"{len(mentions)} dummies in the text: write one such as @GENE$ in the place of each of the two mentions, "
+            "by the names that the model was trained on"
         )
-    return Relation("", text, found[0], found[-1], "", masked=True)
+    return Relation("", text, mentions[0], mentions[-1], "", masked=True)
 
 
 def read_marks(text: str) -> Relation:
@@ -193,15 +193,15 @@ def read_marks(text: str) -> Relation:
 
     Raises StudyError if one is missing, repeated or out of order.
     """
-    bare, places, end = "", {}, 0
+    bare_text, offsets, end = "", {}, 0
     for match in MARK.finditer(text):
-        bare += text[end : match.start()]
+        bare_text += text[end : match.start()]
         end = match.end()
-        places.setdefault(match[0].strip(), len(bare))
-    bare += text[end:]
-    first = Mention("", "", places.get("[E1]", -1), places.get("[/E1]", -1))
-    second = Mention("", "", places.get("[E2]", -1), places.get("[/E2]", -1))
+        offsets.setdefault(match[0].strip(), len(bare_text))
+    bare_text += text[end:]
+    first = Mention("", "", offsets.get("[E1]", -1), offsets.get("[/E1]", -1))
+    second = Mention("", "", offsets.get("[E2]", -1), offsets.get("[/E2]", -1))
     in_order = 0 <= first.start < first.end and first.start <= second.start < second.end
     if len(MARK.findall(text)) != 4 or not in_order:
         raise StudyError("expected the first mention as [E1] ... [/E1] and the second as [E2] ... [/E2], each once")
-    return Relation("", bare, first, second, "")
+    return Relation("", bare_text, first, second, "")

@@ -39,10 +39,10 @@ def find_collapse(family: str, gold: Sequence, predicted: Sequence, log: list[di
     if family in WORDS:
         answers = {tag for tags in predicted for tag in tags}
     else:
-        answers = {str(round(one, 3) if isinstance(one, float) else one) for one in predicted}
-    same = len(answers) == 1 or (family == "similarity" and metrics.is_constant(gold, predicted))
-    if same and len(predicted) > 1:
+        answers = {str(round(answer, 3) if isinstance(answer, float) else answer) for answer in predicted}
+    is_constant = len(answers) == 1 or (family == "similarity" and metrics.is_constant(gold, predicted))
+    if is_constant and len(predicted) > 1:
         return "one answer only"
     tenth = max(1, len(log) // 10)
-    first, last = (statistics.mean(row["loss"] for row in part) for part in (log[:tenth], log[-tenth:]))
-    return "the loss did not fall" if last > FALLEN * first else ""
+    first_loss, last_loss = (statistics.mean(row["loss"] for row in rows) for rows in (log[:tenth], log[-tenth:]))
+    return "the loss did not fall" if last_loss > FALLEN * first_loss else ""

@@ -24,11 +24,11 @@ def write_run(path: Path, family: str, instances: Sequence[Instance], predicted:
     Rows hold tags, labels, numbers, or an answer's passage and character positions, but no text of the dataset. Gold
     answers are left out because they are texts.
     """
-    columns = {"predicted": [[one._asdict() for one in ranked] for ranked in predicted] if family == "questions"
-               else [list(one) if isinstance(one, tuple) else one for one in predicted]}  # fmt: skip
+    columns = {"predicted": [[value._asdict() for value in answers] for answers in predicted] if family == "questions"
+               else [list(value) if isinstance(value, tuple) else value for value in predicted]}  # fmt: skip
     if family != "questions":
         gold = [instance.gold for instance in instances]
-        columns["gold"] = [list(one) if isinstance(one, tuple) else one for one in gold]
+        columns["gold"] = [list(value) if isinstance(value, tuple) else value for value in gold]
     table = pa.table(columns)
     with artefacts.whole_file(path) as temporary:
         pq.write_table(table.replace_schema_metadata({"record": json.dumps(record)}), temporary)
@@ -44,7 +44,7 @@ def read_predicted(path: Path, family: str) -> list:
     """Read the prediction for every instance, in the form that Dataset.score takes."""
     predicted = pq.read_table(path, columns=["predicted"])["predicted"].to_pylist()
     if family == "questions":
-        return [[Answer(**answer) for answer in ranked] for ranked in predicted]
+        return [[Answer(**answer) for answer in answers] for answers in predicted]
     return [tuple(labels) for labels in predicted] if family == "documents" else predicted
 
 
@@ -61,4 +61,7 @@ def average_folds(result: dict) -> dict[int, dict[str, float]]:
     seeds = defaultdict(list)
     for run in result["runs"]:
         seeds[run["seed"]].append(run["scores"])
-    return {seed: {name: mean(one[name] for one in found) for name in found[0]} for seed, found in seeds.items()}
+    return {
+        seed: {name: mean(scores[name] for scores in fold_scores) for name in fold_scores[0]}
+        for seed, fold_scores in seeds.items()
+    }

@@ -73,8 +73,8 @@ class Saved:
     def predict(self, instances: Sequence[Instance]) -> list:
         """Predict each instance in the form Dataset.score takes: tags, a label, labels, a number, or ranked answers."""
         sequences = self.task.encode(instances)
-        found = predictions.predict(self.model, self.task, sequences, self.device)
-        return self.task.decode(instances, sequences, found)
+        outputs = predictions.predict(self.model, self.task, sequences, self.device)
+        return self.task.decode(instances, sequences, outputs)
 
 
 class Saving:
@@ -91,8 +91,8 @@ class Saving:
     @property
     def record(self) -> dict:
         """The record of the saved model; empty if none is saved or it has another identity."""
-        found = artefacts.read_record(self.folder) or {}
-        return found if found.get("identity") == self.identity else {}
+        saved_record = artefacts.read_record(self.folder) or {}
+        return saved_record if saved_record.get("identity") == self.identity else {}
 
     def knows(self, fingerprint: str) -> bool:
         """Return whether a run has been offered."""
@@ -106,17 +106,17 @@ class Saving:
         `tried`: sequences on which the library's class has to predict the same; `longest`: the encoder's maximum
         length in tokens.
         """
-        before = self.record
-        compared = before.get("compared", {}) | {run["fingerprint"]: dev}
-        if before and (dev is None or dev <= (before["dev"] if before["dev"] is not None else LOWEST)):
-            artefacts.write_record(self.folder, before | {"compared": compared, "complete": False})
+        best = self.record
+        compared = best.get("compared", {}) | {run["fingerprint"]: dev}
+        if best and (dev is None or dev <= (best["dev"] if best["dev"] is not None else LOWEST)):
+            artefacts.write_record(self.folder, best | {"compared": compared, "complete": False})
             return
         record = {"stage": "saved model", "of": self.of, "identity": self.identity, "fingerprint": run["fingerprint"],
                   "dev": dev, "compared": compared, "complete": False}  # fmt: skip
-        with artefacts.whole_folder(self.folder) as new:
-            record |= write_saved(new, model, task, tried, longest)
-            artefacts.write_record(new, record)
-            artefacts.write_text(new / "README.md", "The best of the runs so far; others are still being made.\n")
+        with artefacts.whole_folder(self.folder) as temporary:
+            record |= write_saved(temporary, model, task, tried, longest)
+            artefacts.write_record(temporary, record)
+            artefacts.write_text(temporary / "README.md", "The best of the runs so far; others are still being made.\n")
 
     def finish(self, result: dict, encoder: loading.Encoder | models.Checkpoint, told: dict[str, str]) -> None:
         """Write the card from the record of all runs, and mark the folder complete; `told`: further facts, by name."""
@@ -132,8 +132,8 @@ def check_free(folder: Path, of: dict[str, str]) -> None:
     """Raise StudyError if a folder holds anything but a saved model of `of`."""
     folder = Path(folder)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
-        found = artefacts.read_record(folder) if folder.is_dir() else None
-        if not found or found.get("of") != of:
+        record = artefacts.read_record(folder) if folder.is_dir() else None
+        if not record or record.get("of") != of:
             raise StudyError(f"{show_path(folder)}: something else lies there; move it away, or save elsewhere")
 
 
@@ -158,9 +158,9 @@ def write_saved(folder: Path, model: nn.Module, task: DatasetTask, tried: Sequen
     tokenizer = copy.deepcopy(task.tokenizer)
     tokenizer.model_max_length = longest
     tokenizer.save_pretrained(folder)
-    about = {"settings": task.settings.model_dump(), "names": task.names, "max_length": task.max_length}
-    about["dataset"] = {name: getattr(task.dataset, name) for name in DATASET}
-    return {"class": type(library).__name__ if library is not None else "", "task": about}
+    task_record = {"settings": task.settings.model_dump(), "names": task.names, "max_length": task.max_length}
+    task_record["dataset"] = {name: getattr(task.dataset, name) for name in DATASET}
+    return {"class": type(library).__name__ if library is not None else "", "task": task_record}
 
 
 def share_weights(folder: Path) -> None:
@@ -171,9 +171,9 @@ def share_weights(folder: Path) -> None:
 def round_weights(folder: Path) -> None:
     """Convert a saved model's weights to bfloat16, half the bytes. `load_saved` converts them back to float32."""
     path = folder / "model.safetensors"
-    rounded = {name: weight.to(torch.bfloat16) for name, weight in load_file(path).items()}
+    weights = {name: weight.to(torch.bfloat16) for name, weight in load_file(path).items()}
     with artefacts.whole_file(path) as temporary:
-        save_file(rounded, temporary, metadata={"format": "pt"})
+        save_file(weights, temporary, metadata={"format": "pt"})
     share_weights(folder)
 
 
@@ -209,8 +209,8 @@ def to_library(model: nn.Module, task: DatasetTask, tried: Sequence[Example]) ->
     if pairs is None:
         return None
     with torch.no_grad():
-        for own, theirs in pairs:
-            theirs.copy_(own)
+        for ours, theirs in pairs:
+            theirs.copy_(ours)
     return library if agree(model, library, task, tried[:TRIED]) else None
 
 
@@ -219,18 +219,18 @@ def pair_weights(model: nn.Module, library: PreTrainedModel) -> list[tuple[torch
 
     Returns None if one has no counterpart of its shape, or if our head is more than a linear layer.
     """
-    own, prefix = model.state_dict(), f"{library.base_model_prefix}."
-    if any(not name.startswith(("encoder.", "score.")) and name != "weights" for name in own):
+    weights, prefix = model.state_dict(), f"{library.base_model_prefix}."
+    if any(not name.startswith(("encoder.", "score.")) and name != "weights" for name in weights):
         return None  # a CRF, an LSTM
     pairs = []
     for name, theirs in library.state_dict().items():
         if name.startswith(prefix):
-            ours = own.get(f"encoder.{name.removeprefix(prefix)}")
-        elif found := POOLER.fullmatch(name):
-            ours = own.get(f"encoder.pooler.dense.{found[1]}")
+            ours = weights.get(f"encoder.{name.removeprefix(prefix)}")
+        elif match := POOLER.fullmatch(name):
+            ours = weights.get(f"encoder.pooler.dense.{match[1]}")
         else:
-            found = LAST.fullmatch(name)
-            ours = own[f"score.{found[1]}"] if found else None
+            match = LAST.fullmatch(name)
+            ours = weights[f"score.{match[1]}"] if match else None
         if ours is None or ours.shape != theirs.shape:
             return None
         pairs.append((ours, theirs))
@@ -241,24 +241,24 @@ def pair_weights(model: nn.Module, library: PreTrainedModel) -> list[tuple[torch
 def agree(model: nn.Module, library: PreTrainedModel, task: DatasetTask, tried: Sequence[Example]) -> bool:
     """Return whether both models predict the same for some sequences, at the positions that the head reads."""
     batch = task.collate(tried)
-    found = library(**heads.select_inputs(library, batch) | {"attention_mask": heads.mark_tokens(batch).long()})
+    output = library(**heads.select_inputs(library, batch) | {"attention_mask": heads.mark_tokens(batch).long()})
     match model:
         case heads.Tagger():
-            there = batch["words"]
-            ours = model.scores(batch)[:, :, 0][there].softmax(-1)
-            theirs = bodies.gather_states(found.logits, batch["positions"])[there].softmax(-1)
+            words = batch["words"]
+            ours = model.scores(batch)[:, :, 0][words].softmax(-1)
+            theirs = bodies.gather_states(output.logits, batch["positions"])[words].softmax(-1)
         case heads.SpanFinder():
             readable = batch["readable"]
             ours = model(batch).softmax(1)[readable]
-            theirs = torch.stack([found.start_logits, found.end_logits], -1)
+            theirs = torch.stack([output.start_logits, output.end_logits], -1)
             theirs = theirs.masked_fill(~readable[..., None], -1e9).softmax(1)[readable]
         case _:
-            ours, theirs = model(batch), found.logits
+            ours, theirs = model(batch), output.logits
             if model.target == "number":
                 theirs = theirs[:, 0]
             else:
-                ours, theirs = (side.sigmoid() if model.target == "labels" else side.softmax(-1)
-                                for side in (ours, theirs))  # fmt: skip
+                ours, theirs = (scores.sigmoid() if model.target == "labels" else scores.softmax(-1)
+                                for scores in (ours, theirs))  # fmt: skip
     return torch.allclose(ours, theirs, rtol=SAME, atol=SAME)
 
 
@@ -274,13 +274,13 @@ def load_saved(folder: str | Path) -> Saved:
     record = artefacts.read_record(folder)
     if not record or record.get("stage") != "saved model":
         raise StudyError(f"{title}: no fine-tuned model of ours; give a folder that evaluate --save has made")
-    about = record["task"]
-    dataset = Dataset(read=lambda *_: [], files={}, **about["dataset"])
+    task_record = record["task"]
+    dataset = Dataset(read=lambda *_: [], files={}, **task_record["dataset"])
     # Class weights are needed only for training.
-    settings = FinetuningSettings(**about["settings"]).model_copy(update={"weighted": False})
+    settings = FinetuningSettings(**task_record["settings"]).model_copy(update={"weighted": False})
     with loading.in_one_line(f"{title}: damaged, or not whole"):
         tokenizer = load_whole(folder, title)
-        task = TASKS[dataset.family](dataset, settings, tokenizer, [], about["max_length"], about["names"])
+        task = TASKS[dataset.family](dataset, settings, tokenizer, [], task_record["max_length"], task_record["names"])
         model = (load_library if record["class"] else load_own)(folder, task)
     device = training.accelerator("float32")
     return Saved(folder, record, dataset, task, model.to(device.device).eval(), device)
@@ -299,12 +299,12 @@ def load_library(folder: Path, task: DatasetTask) -> nn.Module:
     """Load a model of the library's class into our own."""
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     model = task.build(AutoModel.from_config(config).float(), [])
-    kind = CLASSES[type(model)]
-    library, found = kind.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+    library_class = CLASSES[type(model)]
+    library, loading_info = library_class.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
     pairs = pair_weights(model, library)
-    if found["missing_keys"] or pairs is None:
+    if loading_info["missing_keys"] or pairs is None:
         raise ValueError("its weights are not those of its configuration")
     with torch.no_grad():
-        for own, theirs in pairs:
-            own.copy_(theirs)
+        for ours, theirs in pairs:
+            ours.copy_(theirs)
     return model

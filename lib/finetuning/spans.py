@@ -74,10 +74,10 @@ class Spans(DatasetTask):
     ) -> tuple[int, int] | None:
         """Return the first and last position of the first answer that is whole in a window, or None."""
         for start, end in answers:
-            inside = [i for i, (_, first, last) in enumerate(positions) if first < end and last > start]
-            whole = inside and positions[inside[0]][1] <= start and positions[inside[-1]][2] >= end
+            tokens = [i for i, (_, first, last) in enumerate(positions) if first < end and last > start]
+            whole = tokens and positions[tokens[0]][1] <= start and positions[tokens[-1]][2] >= end
             if whole:
-                return second + inside[0], second + inside[-1]
+                return second + tokens[0], second + tokens[-1]
         return None
 
     def collate(self, examples: Sequence[Example]) -> Batch:
@@ -104,14 +104,14 @@ class Spans(DatasetTask):
         window without an answer has low scores. If a span is in two windows the higher score counts, whereas BERT's
         code takes the window with more context.
         """
-        of_passages: dict[tuple[int, int], dict[Span, float]] = defaultdict(dict)
+        scores_of_passages: dict[tuple[int, int], dict[Span, float]] = defaultdict(dict)
         for example, ranked in zip(examples, spans, strict=True):
             for span, score in ranked:
-                found = of_passages[example.instance, span.passage]
-                found[span] = max(score, found.get(span, score))
+                scores = scores_of_passages[example.instance, span.passage]
+                scores[span] = max(score, scores.get(span, score))
         answers: list[list[Answer]] = [[] for _ in instances]
-        for (number, _), found in of_passages.items():
-            answers[number] += weigh_spans(found)
+        for (number, _), scores in scores_of_passages.items():
+            answers[number] += weigh_spans(scores)
         return [keep_distinct(question, ranked) for question, ranked in zip(instances, answers, strict=True)]
 
 
@@ -119,18 +119,18 @@ def rank_spans(scores: np.ndarray, positions: list[tuple[int, int, int]]) -> lis
     """Return the best spans of a sequence with their scores: `scores` (tokens, 2) of first plus last token."""
     firsts = np.argsort(-scores[:, 0], kind="stable")[:BEST]
     lasts = np.argsort(-scores[:, 1], kind="stable")[:BEST]
-    ranked = []
+    candidates = []
     for first in firsts:
         for last in lasts:
             if first <= last < first + LONGEST:
-                ranked.append((-(scores[first, 0] + scores[last, 1]), first, last))
-    ranked.sort()
-    found = []
-    for score, first, last in ranked[:BEST]:
+                candidates.append((-(scores[first, 0] + scores[last, 1]), first, last))
+    candidates.sort()
+    spans = []
+    for score, first, last in candidates[:BEST]:
         passage, start, _ = positions[first]
         _, _, end = positions[last]
-        found.append((Span(passage, start, end), float(-score)))
-    return found
+        spans.append((Span(passage, start, end), float(-score)))
+    return spans
 
 
 def weigh_spans(scores: Mapping[Span, float]) -> list[Answer]:
@@ -142,7 +142,7 @@ def weigh_spans(scores: Mapping[Span, float]) -> list[Answer]:
 
 def keep_distinct(question: Question, answers: list[Answer]) -> list[Answer]:
     """Return the KEPT most probable answers whose lower-cased texts differ."""
-    kept: dict[str, Answer] = {}
+    answer_of_text: dict[str, Answer] = {}
     for answer in sorted(answers, key=lambda answer: -answer.probability):
-        kept.setdefault(questions.read_answers(question, [answer])[0].lower(), answer)
-    return list(kept.values())[:KEPT]
+        answer_of_text.setdefault(questions.read_answers(question, [answer])[0].lower(), answer)
+    return list(answer_of_text.values())[:KEPT]

@@ -21,15 +21,15 @@ def respell(tags: Sequence[str], scheme: str) -> list[str]:
     BIOUL: B, I and L (last) for entities of several words, U for those of one word (Gu et al. 2021, 2.4.2, has U and L
     the other way round); Lee et al. 2020 call it BIOES. IO: neighbouring entities of one type are merged.
     """
-    out = []
+    respelt_tags = []
     for i, tag in enumerate(tags):
         letter, kind = split_tag(tag)
         if letter != "O":
             begins = letter == "B" or i == 0 or split_tag(tags[i - 1]) not in (("B", kind), ("I", kind))
             ends = i + 1 == len(tags) or split_tag(tags[i + 1]) != ("I", kind)
             letter = {"BIO": "IB"[begins], "IO": "I", "BIOUL": ("IL"[ends], "BU"[ends])[begins]}[scheme]
-        out.append(join_tag(letter, kind))
-    return out
+        respelt_tags.append(join_tag(letter, kind))
+    return respelt_tags
 
 
 def to_bio(tags: Sequence[str]) -> list[str]:
@@ -57,12 +57,12 @@ def spell(sentences: Sequence[Sequence[str]]) -> np.ndarray:
 
     A word keeps its first heads.LETTERS letters; code points above heads.KINDS are replaced by it.
     """
-    found = np.zeros((len(sentences), max(map(len, sentences)), heads.LETTERS), dtype=np.int64)
+    codes = np.zeros((len(sentences), max(map(len, sentences)), heads.LETTERS), dtype=np.int64)
     for i, words in enumerate(sentences):
         for j, word in enumerate(words):
             letters = [min(ord(letter), heads.KINDS) for letter in word[: heads.LETTERS]]
-            found[i, j, : len(letters)] = letters
-    return found
+            codes[i, j, : len(letters)] = letters
+    return codes
 
 
 class Tagging(DatasetTask):
@@ -76,7 +76,7 @@ class Tagging(DatasetTask):
         """List the types of the tags, sorted; the type is empty for tags without one."""
         tags = {tag for sentence in train for tag in sentence.tags}
         if self.dataset.overlapping:
-            tags = {part for tag in tags for part in tag.split("|")}
+            tags = {layer_tag for tag in tags for layer_tag in tag.split("|")}
         return sorted({split_tag(tag)[1] for tag in tags - {"O"}})
 
     def prepare(self, train: Sequence[Sentence]) -> None:
@@ -92,12 +92,12 @@ class Tagging(DatasetTask):
     def label(self, sentence: Sentence) -> list[list[int]]:
         """Return for each word the number of its label in each layer; types that training lacks become O."""
         if self.dataset.overlapping:
-            held = [tag.split("|") for tag in sentence.tags]
-            layers = [["I" if f"I-{kind}" in tags else "O" for tags in held] for kind in self.layers]
+            tags_of_words = [tag.split("|") for tag in sentence.tags]
+            layers = [["I" if f"I-{kind}" in tags else "O" for tags in tags_of_words] for kind in self.layers]
         else:
             layers = [sentence.tags]
-        spelt = [[self.numbers.get(tag, 0) for tag in respell(tags, self.settings.scheme)] for tags in layers]
-        return [list(word) for word in zip(*spelt, strict=True)]
+        numbers = [[self.numbers.get(tag, 0) for tag in respell(tags, self.settings.scheme)] for tags in layers]
+        return [list(word) for word in zip(*numbers, strict=True)]
 
     def encode(self, sentences: Sequence[Sentence]) -> list[Example]:
         """Encode each sentence in as few sequences of at most `max_length` tokens as possible, split between words.
@@ -112,17 +112,17 @@ class Tagging(DatasetTask):
         for number, sentence in enumerate(sentences):
             parts: list[tuple[list, list, list, list]] = [([], [], [], [])]
             for word, label in zip(sentence.words, self.label(sentence), strict=True):
-                of_word = tokens_of[word][:capacity]
-                if len(parts[-1][0]) + len(of_word) > capacity:
+                word_tokens = tokens_of[word][:capacity]
+                if len(parts[-1][0]) + len(word_tokens) > capacity:
                     parts.append(([], [], [], []))
                 tokens, positions, labels, words = parts[-1]
                 words.append(word)
                 positions.append(self.template.start + len(tokens))
                 labels.append(label)
-                tokens += of_word
+                tokens += word_tokens
             for tokens, positions, labels, words in parts:
-                spelt = words if self.settings.characters else ()
-                example = Example(number, *self.template.join(tokens), positions, labels, spelt, sentence.annotated)
+                spellings = words if self.settings.characters else ()
+                example = Example(number, *self.template.join(tokens), positions, labels, spellings, sentence.annotated)
                 sequences.append(example)
         return sequences
 
@@ -133,14 +133,14 @@ class Tagging(DatasetTask):
         mask = np.zeros_like(positions, dtype=bool)
         labels = np.zeros((len(examples), words, len(self.layers)), dtype=np.int64)
         for i, example in enumerate(examples):
-            n = len(example.positions)
-            positions[i, :n], mask[i, :n], labels[i, :n] = example.positions, True, example.target
-        extra = {"positions": positions, "words": mask, "labels": labels}
+            count = len(example.positions)
+            positions[i, :count], mask[i, :count], labels[i, :count] = example.positions, True, example.target
+        arrays = {"positions": positions, "words": mask, "labels": labels}
         if self.settings.characters:
-            extra["letters"] = spell([example.words for example in examples])
+            arrays["letters"] = spell([example.words for example in examples])
         if self.partial:
-            extra["possible"] = self.find_possible(examples, labels)
-        return pad(examples, self.template.padding) | {name: torch.from_numpy(array) for name, array in extra.items()}
+            arrays["possible"] = self.find_possible(examples, labels)
+        return pad(examples, self.template.padding) | {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     def find_possible(self, examples: Sequence[Example], labels: np.ndarray) -> np.ndarray:
         """Return a mask of the labels that a word may have, (sentences, words, 1, labels).
@@ -150,8 +150,8 @@ class Tagging(DatasetTask):
         possible = labels[..., None] == np.arange(len(self.labels))
         for i, example in enumerate(examples):
             if example.annotated is not None:
-                other = [split_tag(label)[1] not in ("", *example.annotated) for label in self.labels]
-                possible[i] |= (labels[i] == 0)[..., None] & other
+                unannotated = [split_tag(label)[1] not in ("", *example.annotated) for label in self.labels]
+                possible[i] |= (labels[i] == 0)[..., None] & unannotated
         return possible
 
     def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list[list[list[int]]]:
@@ -165,14 +165,17 @@ class Tagging(DatasetTask):
 
         If only some types were annotated in a sentence, others are dropped, because they cannot be scored.
         """
-        words: list[list[list[int]]] = [[] for _ in sentences]
-        for example, of_words in zip(examples, labels, strict=True):
-            words[example.instance] += of_words
+        labels_of_sentences: list[list[list[int]]] = [[] for _ in sentences]
+        for example, word_labels in zip(examples, labels, strict=True):
+            labels_of_sentences[example.instance] += word_labels
         if self.dataset.overlapping:
             return [
                 ["|".join(f"I-{kind}" for kind, label in zip(self.layers, word, strict=True) if label) or "O"
                  for word in sentence]
-                for sentence in words
+                for sentence in labels_of_sentences
             ]  # fmt: skip
-        tags = [to_bio([self.labels[label] for (label,) in sentence]) for sentence in words]
-        return [keep_types(of, sentence.annotated) for of, sentence in zip(tags, sentences, strict=True)]
+        tags = [to_bio([self.labels[label] for (label,) in sentence]) for sentence in labels_of_sentences]
+        return [
+            keep_types(sentence_tags, sentence.annotated)
+            for sentence_tags, sentence in zip(tags, sentences, strict=True)
+        ]

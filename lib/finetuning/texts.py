@@ -35,11 +35,12 @@ def add_markers(relation: Relation) -> Marked:
         marks += [(mention.start, start, f"{start} "), (mention.end, end, f" {end}")]
     text = keep_original(relation).text
     marked, end, positions = "", 0, {}
-    for at, name, mark in sorted(marks, key=lambda item: item[0]):  # stable: at one position, the first mention's first
-        marked += text[end:at]
+    # Sorting is stable: of two marks at one position, the first mention's comes first.
+    for offset, name, mark in sorted(marks, key=lambda item: item[0]):
+        marked += text[end:offset]
         positions[name] = len(marked) + mark.index(name)
         marked += mark
-        end = at
+        end = offset
     first, second = ((positions[opens], positions[closes] + len(closes)) for opens, closes in MARKERS)
     return Marked(marked + text[end:], first, second)
 
@@ -65,7 +66,7 @@ class Texts(DatasetTask):
             case "number":
                 return []
             case "labels":
-                return sorted({label for one in train for label in one.labels})
+                return sorted({label for document in train for label in document.labels})
             case _:
                 return sorted({class_of(instance) for instance in train})
 
@@ -87,9 +88,9 @@ class Texts(DatasetTask):
         if self.settings.weighted:
             counts = Counter(class_of(instance) for instance in train)
             weights = torch.tensor([len(train) / len(counts) / counts[name] for name in self.classes])
-        first = self.settings.encoding == "first token"
+        first_token = self.settings.encoding == "first token"
         return heads.Classifier(
-            encoder, len(self.classes) or 1, self.target, 1 if first else 2, first, self.settings.head,
+            encoder, len(self.classes) or 1, self.target, 1 if first_token else 2, first_token, self.settings.head,
             self.settings.dropout, weights,
         )  # fmt: skip
 
@@ -103,10 +104,12 @@ class Texts(DatasetTask):
         self.cut = 0
         texts = [self.write(instance) for instance in instances]
         firsts = self.split([text for text, _, _ in texts])
-        seconds = iter(self.split([other for _, other, _ in texts if other is not None]))
+        seconds = iter(self.split([second_text for _, second_text, _ in texts if second_text is not None]))
         sequences = []
-        for number, (instance, (_, other, mentions), first) in enumerate(zip(instances, texts, firsts, strict=True)):
-            second = None if other is None else next(seconds)
+        for number, (instance, (_, second_text, mentions), first) in enumerate(
+            zip(instances, texts, firsts, strict=True)
+        ):
+            second = None if second_text is None else next(seconds)
             tokens, start, positions = self.fit(first, second, mentions)
             sequences.append(Example(number, tokens, start, positions, self.target_of(instance)))
         return sequences
@@ -138,23 +141,23 @@ class Texts(DatasetTask):
         ids, offsets = first
         capacity = self.template.capacity(self.max_length, second is not None)
         if second is not None:
-            other = second[0]
-            self.cut += len(ids) + len(other) > capacity
-            length = max(capacity - len(other), min(len(ids), (capacity + 1) // 2))
+            second_ids = second[0]
+            self.cut += len(ids) + len(second_ids) > capacity
+            length = max(capacity - len(second_ids), min(len(ids), (capacity + 1) // 2))
             ids = ids[:length]
-            tokens, start = self.template.join(ids, other[: capacity - len(ids)])
+            tokens, start = self.template.join(ids, second_ids[: capacity - len(ids)])
             return tokens, start, [[self.template.place(tokens)]]
         spans = [find_tokens(offsets, mention) for mention in mentions]
         kept = keep_tokens(len(ids), capacity, spans)
         self.cut += len(kept) < len(ids)
         tokens, start = self.template.join([ids[i] for i in kept])
-        of_whole = [self.template.place(tokens)]
+        whole_span = [self.template.place(tokens)]
         if self.settings.encoding == "first token" or not spans:
-            return tokens, start, [of_whole]
+            return tokens, start, [whole_span]
         position_of = {i: self.template.start + number for number, i in enumerate(kept)}
         positions = []
         for span in spans:
-            positions.append([position_of[i] for i in span if i in position_of] or of_whole)
+            positions.append([position_of[i] for i in span if i in position_of] or whole_span)
         if self.settings.encoding == "starts":
             positions = [span[:1] for span in positions]
         return tokens, start, positions
@@ -181,8 +184,8 @@ class Texts(DatasetTask):
         for i, example in enumerate(examples):
             for number, span in enumerate(example.positions):
                 positions[i, number, : len(span)], absent[i, number, : len(span)] = span, False
-        kind = torch.long if self.target == "class" else torch.float
-        target = torch.tensor([example.target for example in examples], dtype=kind)
+        dtype = torch.long if self.target == "class" else torch.float
+        target = torch.tensor([example.target for example in examples], dtype=dtype)
         batch = {"positions": torch.from_numpy(positions), "labels": target}
         if absent.any():
             batch["absent"] = torch.from_numpy(absent)
@@ -199,10 +202,10 @@ class Texts(DatasetTask):
         if self.target == "number":
             return list(results)
         if self.target == "labels":
-            return [tuple(n for n, p in zip(self.classes, one, strict=True) if p >= 0.5) for one in results]
+            return [tuple(n for n, p in zip(self.classes, rates, strict=True) if p >= 0.5) for rates in results]
         if self.dataset.family == "ranking":
-            return [one[self.numbers["1"]] for one in results]
-        best = [self.classes[int(np.argmax(one))] for one in results]
+            return [rates[self.numbers["1"]] for rates in results]
+        best = [self.classes[int(np.argmax(rates))] for rates in results]
         return [(name,) for name in best] if self.dataset.family == "documents" else best
 
 

@@ -22,15 +22,15 @@ def search(
     trial's settings with its number and `score`.
     """
     study = load_search(path, name)
-    done = MaxTrialsCallback(trials, states=(TrialState.COMPLETE,))
+    callback = MaxTrialsCallback(trials, states=(TrialState.COMPLETE,))
 
     def try_point(trial: optuna.Trial) -> float:
         return score({key: trial.suggest_categorical(key, values) for key, values in space.items()})
 
     while sum(trial.state == TrialState.COMPLETE for trial in study.get_trials(deepcopy=False)) < trials:
-        proposed = len(study.get_trials(deepcopy=False))
-        study.sampler = optuna.samplers.TPESampler(seed=seed * 10_007 + proposed, constant_liar=True)
-        study.optimize(try_point, n_trials=1, callbacks=[done])
+        trial_count = len(study.get_trials(deepcopy=False))
+        study.sampler = optuna.samplers.TPESampler(seed=seed * 10_007 + trial_count, constant_liar=True)
+        study.optimize(try_point, n_trials=1, callbacks=[callback])
     return list_trials(study)
 
 

@@ -46,11 +46,20 @@ def list_layers(body: nn.Module) -> list[Layer]:
     """List the layers of a BertModel, ElectraModel or AlbertModel in the order in which they are applied."""
     if is_albert(body):  # its few groups of weights are shared among layers
         depth, groups = body.config.num_hidden_layers, body.encoder.albert_layer_groups
-        shared = [
-            Layer(a.query, a.key, a.value, a.dense, a.LayerNorm, b.ffn, b.ffn_output, b.full_layer_layer_norm)
-            for b, a in ((group.albert_layers[0], group.albert_layers[0].attention) for group in groups)
+        shared_layers = [
+            Layer(
+                attention.query,
+                attention.key,
+                attention.value,
+                attention.dense,
+                attention.LayerNorm,
+                block.ffn,
+                block.ffn_output,
+                block.full_layer_layer_norm,
+            )
+            for block, attention in ((group.albert_layers[0], group.albert_layers[0].attention) for group in groups)
         ]
-        return [shared[i * len(shared) // depth] for i in range(depth)]
+        return [shared_layers[i * len(shared_layers) // depth] for i in range(depth)]
     return [
         Layer(
             layer.attention.self.query, layer.attention.self.key, layer.attention.self.value,
@@ -83,9 +92,9 @@ def drop(values: torch.Tensor, lost: float, training: bool) -> torch.Tensor:
         return functional.dropout(values, lost, training)
     count = values.numel()
     draws = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None)
-    of_values = draws.view(torch.int16)[:count].view(values.shape)
+    value_draws = draws.view(torch.int16)[:count].view(values.shape)
     lowest_kept = round(lost * 2**16) - 2**15
-    kept = (of_values >= lowest_kept).to(values.dtype)
+    kept = (value_draws >= lowest_kept).to(values.dtype)
     return values * kept.mul_(1 / (1 - lost))
 
 
@@ -97,8 +106,8 @@ def attend(
     On a CPU torch's fused kernel has no dropout. In bfloat16 its forward and backward pass also take 1.8 to 3.5 times
     as long as plain products, measured at 64 to 512 tokens with AVX-512; in float32 it is faster than these.
     """
-    lost, cpu = lost if training else 0.0, query.device.type == "cpu"
-    if not (cpu and (lost or (training and query.dtype == torch.bfloat16))):
+    lost, on_cpu = lost if training else 0.0, query.device.type == "cpu"
+    if not (on_cpu and (lost or (training and query.dtype == torch.bfloat16))):
         return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=lost)
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     if mask is not None:
@@ -119,15 +128,15 @@ def apply_layer(
     def heads(x: torch.Tensor) -> torch.Tensor:
         return x.unflatten(-1, (config.num_attention_heads, -1)).transpose(1, 2)
 
-    lost = config.hidden_dropout_prob
+    dropout = config.hidden_dropout_prob
     attention = attend(
         heads(layer.query(queried)), heads(layer.key(hidden)), heads(layer.value(hidden)), mask,
         config.attention_probs_dropout_prob, training,
     )  # fmt: skip
     attended = layer.attended(attention.transpose(1, 2).flatten(2))
-    queried = layer.attended_norm(queried + drop(attended, lost, training))
+    queried = layer.attended_norm(queried + drop(attended, dropout, training))
     wide = ACTIVATIONS[config.hidden_act](layer.widen(queried))
-    return layer.norm(queried + drop(layer.narrow(wide), lost, training))
+    return layer.norm(queried + drop(layer.narrow(wide), dropout, training))
 
 
 ACTIVATIONS = {

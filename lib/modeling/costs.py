@@ -23,11 +23,11 @@ def training_flops(
     """
     if generator_config is not None:
         hidden = config.hidden_size
-        judging = body_flops(config, length, length) + 2 * length * hidden * (hidden + 1)
-        return 3 * judging + training_flops(generator_config, length, predicted)
+        judging_flops = body_flops(config, length, length) + 2 * length * hidden * (hidden + 1)
+        return 3 * judging_flops + training_flops(generator_config, length, predicted)
     embedding = embedding_width(config)
-    predicting = 2 * predicted * embedding * (config.hidden_size + config.vocab_size)
-    return 3 * (body_flops(config, length, predicted) + predicting)
+    predicting_flops = 2 * predicted * embedding * (config.hidden_size + config.vocab_size)
+    return 3 * (body_flops(config, length, predicted) + predicting_flops)
 
 
 def body_flops(config: PretrainedConfig, length: int, predicted: float) -> float:
@@ -56,8 +56,8 @@ def weights_flops(body: PreTrainedModel, weights: int, tokens: int) -> int:
     """
     if body.config.model_type == "albert":
         groups = body.config.num_hidden_groups
-        each = sum(p.numel() for p in body.encoder.albert_layer_groups.parameters()) // groups
-        weights += (body.config.num_hidden_layers - groups) * each
+        group_weights = sum(p.numel() for p in body.encoder.albert_layer_groups.parameters()) // groups
+        weights += (body.config.num_hidden_layers - groups) * group_weights
     return 6 * weights * tokens
 
 

@@ -25,19 +25,19 @@ class Crf(nn.Module):
         `scores`: (sequences, length, layers, labels); `labels`: (sequences, length, layers), any values at padding;
         `words`: (sequences, length), true at words. Each sequence has at least one word, and words come before padding.
         """
-        here = words[:, :, None]
-        labels = labels.where(here, 0)
+        is_word = words[:, :, None]
+        labels = labels.where(is_word, 0)
         layer = torch.arange(scores.shape[2], device=scores.device)
-        of_words = scores.gather(-1, labels[..., None])[..., 0] * here
+        word_scores = scores.gather(-1, labels[..., None])[..., 0] * is_word
         before, after = labels[:, :-1], labels[:, 1:]
-        of_pairs = self.steps[layer, before, after] * here[:, 1:]
-        path = of_words.sum(1) + of_pairs.sum(1)
+        step_scores = self.steps[layer, before, after] * is_word[:, 1:]
+        path_scores = word_scores.sum(1) + step_scores.sum(1)
 
         ends = (words.sum(1) - 1)[:, None, None]
         first = labels[:, 0]
         last = labels.gather(1, ends.expand(-1, 1, len(layer)))[:, 0]
-        path = path + self.first[layer, first] + self.last[layer, last]
-        losses = self.log_total(scores, words) - path
+        path_scores = path_scores + self.first[layer, first] + self.last[layer, last]
+        losses = self.log_total(scores, words) - path_scores
         number_of_labels = words.sum() * len(layer)
         return losses.sum() / number_of_labels
 
@@ -47,15 +47,15 @@ class Crf(nn.Module):
         As in Greenberg et al. 2018, "Marginal likelihood training of BiLSTM-CRF for biomedical named entity recognition
         from disjoint label sets". `possible`: shaped like `scores`, true at the labels that a word may have.
         """
-        among = self.log_total(scores.masked_fill(~possible, IMPOSSIBLE), words)
-        return (self.log_total(scores, words) - among).sum() / (words.sum() * scores.shape[2])
+        possible_total = self.log_total(scores.masked_fill(~possible, IMPOSSIBLE), words)
+        return (self.log_total(scores, words) - possible_total).sum() / (words.sum() * scores.shape[2])
 
     def log_total(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
         """Return the log of the sum of exp(score) over all label sequences, (sequences, layers)."""
         total = self.first + scores[:, 0]
         for position in range(1, scores.shape[1]):
-            longer = (total[..., None] + self.steps).logsumexp(-2) + scores[:, position]
-            total = longer.where(words[:, position, None, None], total)
+            longer_total = (total[..., None] + self.steps).logsumexp(-2) + scores[:, position]
+            total = longer_total.where(words[:, position, None, None], total)
         return (total + self.last).logsumexp(-1)
 
     def marginals(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
@@ -71,17 +71,17 @@ class Crf(nn.Module):
     def decode(self, scores: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
         """Return the best label sequence (Viterbi), (sequences, length, layers); 0 at padding."""
         best = self.first + scores[:, 0]
-        itself = torch.arange(best.shape[-1], device=best.device)
+        unchanged = torch.arange(best.shape[-1], device=best.device)
         backpointers = []
         for position in range(1, scores.shape[1]):
-            longer, before = (best[..., None] + self.steps).max(-2)
-            here = words[:, position, None, None]
-            backpointers.append(before.where(here, itself))
-            best = (longer + scores[:, position]).where(here, best)
+            best_before, pointers = (best[..., None] + self.steps).max(-2)
+            is_word = words[:, position, None, None]
+            backpointers.append(pointers.where(is_word, unchanged))
+            best = (best_before + scores[:, position]).where(is_word, best)
         label = (best + self.last).argmax(-1)
         labels = [label]
-        for before in reversed(backpointers):
-            label = before.gather(-1, label[..., None])[..., 0]
+        for pointers in reversed(backpointers):
+            label = pointers.gather(-1, label[..., None])[..., 0]
             labels.append(label)
-        from_the_start = torch.stack(labels[::-1], 1)
-        return from_the_start.where(words[:, :, None], 0)
+        label_sequences = torch.stack(labels[::-1], 1)
+        return label_sequences.where(words[:, :, None], 0)

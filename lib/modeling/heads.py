@@ -62,17 +62,17 @@ def share_rates(model: nn.Module, head: float, crf: float, layer_decay: float) -
     """
     layers, depths = 0, {}
     for name, _ in model.encoder.named_parameters():
-        if found := LAYER.search(name):
-            layers = depths[name] = int(found[1]) + 1
+        if match := LAYER.search(name):
+            layers = depths[name] = int(match[1]) + 1
         else:
             depths[name] = layers and layers + 1  # because embeddings come before the layers and a pooler after them
     if layer_decay < 1 and not layers:
         raise StudyError(
             f"{type(model.encoder).__name__} names no layers over which the rate could fall: take layer_decay 1.0"
         )
-    below = {f"encoder.{name}": layer_decay ** (layers + 2 - depth) for name, depth in depths.items()}
-    above = {name: crf if name.startswith("crf.") else head for name, _ in model.named_parameters()}
-    return above | below
+    encoder_shares = {f"encoder.{name}": layer_decay ** (layers + 2 - depth) for name, depth in depths.items()}
+    head_shares = {name: crf if name.startswith("crf.") else head for name, _ in model.named_parameters()}
+    return head_shares | encoder_shares
 
 
 class Recurrent(nn.Module):
@@ -113,12 +113,12 @@ class Spelling(nn.Module):
         super().__init__()
         self.table = nn.Embedding(KINDS + 1, 32, padding_idx=0)
         self.filters = nn.ModuleList(nn.Conv1d(32, 64, n, padding=n - 1) for n in (2, 3, 4))
-        self.width = sum(each.out_channels for each in self.filters)
+        self.width = sum(convolution.out_channels for convolution in self.filters)
 
     def forward(self, letters: torch.Tensor) -> torch.Tensor:
         """Map letters (sequences, words, LETTERS) to encodings (sequences, words, width)."""
-        of_words = self.table(letters.flatten(0, 1)).transpose(1, 2)
-        highest = [functional.relu(each(of_words)).amax(2) for each in self.filters]
+        letter_vectors = self.table(letters.flatten(0, 1)).transpose(1, 2)
+        highest = [functional.relu(convolution(letter_vectors)).amax(2) for convolution in self.filters]
         return torch.cat(highest, 1).unflatten(0, letters.shape[:2])
 
 
@@ -139,9 +139,9 @@ class Tagger(nn.Module):
         if characters:
             self.spelling = Spelling()
             width += self.spelling.width
-        each = encoder.config.hidden_size // 2
-        self.dropout, self.score = nn.Dropout(dropout), linear(2 * each if kind == "biLSTM" else width, layers * labels)
-        self.recurrent = Recurrent(width, each) if kind == "biLSTM" else None
+        half = encoder.config.hidden_size // 2
+        self.dropout, self.score = nn.Dropout(dropout), linear(2 * half if kind == "biLSTM" else width, layers * labels)
+        self.recurrent = Recurrent(width, half) if kind == "biLSTM" else None
         self.crf = Crf(layers, labels) if kind == "CRF" else None
 
     def scores(self, batch: Batch) -> torch.Tensor:
@@ -180,8 +180,8 @@ class Tagger(nn.Module):
         """Return the loss for words whose label is known only to be one of several."""
         if self.crf:
             return self.crf.loss_of_any(scores, possible, words)
-        among = scores.masked_fill(~possible, IMPOSSIBLE)
-        return (scores.logsumexp(-1) - among.logsumexp(-1))[words].mean()
+        possible_scores = scores.masked_fill(~possible, IMPOSSIBLE)
+        return (scores.logsumexp(-1) - possible_scores.logsumexp(-1))[words].mean()
 
     def forward(self, batch: Batch) -> torch.Tensor:
         """Return the numbers of the predicted labels, (sequences, words, layers)."""
@@ -243,10 +243,10 @@ class Classifier(nn.Module):
         outputs = self(batch)
         match self.target:
             case "class":
-                each = functional.cross_entropy(outputs, batch["labels"], reduction="none")
+                losses = functional.cross_entropy(outputs, batch["labels"], reduction="none")
                 # Not divided by the sum of the batch's weights, as in the library, because the weight of a rare class
                 # would then depend on the other classes in its batch.
-                return (each if self.weights is None else each * self.weights[batch["labels"]]).mean()
+                return (losses if self.weights is None else losses * self.weights[batch["labels"]]).mean()
             case "labels":
                 return functional.binary_cross_entropy_with_logits(outputs, batch["labels"])
             case _:

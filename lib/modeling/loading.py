@@ -69,10 +69,10 @@ class Encoder:
 
     def describe(self) -> str:
         """Return a one-line description."""
-        new = f"; new weights: {', '.join(sorted({name.split('.')[0] for name in self.new_weights}))}"
+        note = f"; new weights: {', '.join(sorted({name.split('.')[0] for name in self.new_weights}))}"
         return (
             f"{self.title}: {self.architecture}, {self.parameters / 1e6:.1f} million parameters; "
-            f"{len(self.tokenizer):,} tokens, up to {self.max_length} at once{new if self.new_weights else ''}"
+            f"{len(self.tokenizer):,} tokens, up to {self.max_length} at once{note if self.new_weights else ''}"
         )
 
     def length(self, longest: int) -> int:
@@ -92,20 +92,20 @@ def load_encoder(source: str | Path, title: str = "", revision: str = "main") ->
     """
     source = str(source)
     title = title or Path(source).name
-    here = Path(source).is_dir()
-    fingerprint = fingerprint_folder(Path(source), title) if here else ""
+    is_folder = Path(source).is_dir()
+    fingerprint = fingerprint_folder(Path(source), title) if is_folder else ""
     with torch.random.fork_rng(devices=[]):  # so that drawing new weights does not affect later random numbers
-        body, new = load_body(source, title, 0.0, revision)
-    if not here:
+        body, new_names = load_body(source, title, 0.0, revision)
+    if not is_folder:
         fingerprint = f"hub {source} {body.config._commit_hash}"
     tokenizer = load_tokenizer(source, title, revision)
     with in_one_line(f"{title}: it does not read text as an encoder does"), torch.random.fork_rng(devices=[]):
         check_vocabulary(body, tokenizer, title)
         if added := make_room(body, tokenizer):
-            new = [*new, f"{added} embeddings of added words"]
+            new_names = [*new_names, f"{added} embeddings of added words"]
         longest = try_out(body, tokenizer, title)
     architecture, parameters = type(body).__name__, body.num_parameters()
-    return Encoder(title, source, revision, fingerprint, tokenizer, longest, architecture, parameters, tuple(new))
+    return Encoder(title, source, revision, fingerprint, tokenizer, longest, architecture, parameters, tuple(new_names))
 
 
 def fingerprint_folder(folder: Path, title: str) -> str:
@@ -113,18 +113,20 @@ def fingerprint_folder(folder: Path, title: str) -> str:
     if not (folder / "config.json").exists():
         if (folder / "adapter_config.json").exists():
             raise StudyError(f"{title}: an adapter alone; merge it into its model, and save that")
-        below = [path.parent.name for path in sorted(folder.glob("*/config.json"))]
-        give = f"the folder {below[0]} in it, which has one" if below else "a folder as save_pretrained writes it"
-        raise StudyError(f"{title}: no config.json in it; give {give}")
-    weights = list_weights(folder, title)
-    tokenizer = sorted(path.name for path in folder.iterdir() if path.name in TOKENIZERS or path.suffix == ".model")
-    if not tokenizer:
+        folders = [path.parent.name for path in sorted(folder.glob("*/config.json"))]
+        advice = f"the folder {folders[0]} in it, which has one" if folders else "a folder as save_pretrained writes it"
+        raise StudyError(f"{title}: no config.json in it; give {advice}")
+    weight_files = list_weights(folder, title)
+    tokenizer_files = sorted(
+        path.name for path in folder.iterdir() if path.name in TOKENIZERS or path.suffix == ".model"
+    )
+    if not tokenizer_files:
         raise StudyError(f"{title}: no tokenizer in it (tokenizer.json or vocab.txt); save it beside the model")
-    for name in ("config.json", *weights, *tokenizer):
+    for name in ("config.json", *weight_files, *tokenizer_files):
         with open(folder / name, "rb") as file:
             if file.read(len(POINTER)) == POINTER:
                 raise StudyError(f"{title}: {name} is a pointer of Git LFS, not the file; run git lfs pull there")
-    return fingerprint_files(folder, [*weights, *tokenizer])
+    return fingerprint_files(folder, [*weight_files, *tokenizer_files])
 
 
 def weights_fingerprint(folder: Path, title: str) -> str:
@@ -142,15 +144,15 @@ def fingerprint_files(folder: Path, names: list[str]) -> str:
 
 def list_weights(folder: Path, title: str) -> list[str]:
     """List the names of the files with a model's weights. Raises StudyError if one is missing."""
-    there = [name for one in WEIGHTS for name in (one, one + INDEX) if (folder / name).exists()]
-    if not there:
+    files = [name for weights in WEIGHTS for name in (weights, weights + INDEX) if (folder / name).exists()]
+    if not files:
         raise StudyError(f"{title}: no {' or '.join(WEIGHTS)} in it; {find_elsewhere(folder)}")
-    if not there[0].endswith(INDEX):
-        return there[:1]
+    if not files[0].endswith(INDEX):
+        return files[:1]
     try:
-        names = sorted(set(json.loads((folder / there[0]).read_text(encoding="utf-8"))["weight_map"].values()))
+        names = sorted(set(json.loads((folder / files[0]).read_text(encoding="utf-8"))["weight_map"].values()))
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise StudyError(f"{title}: {there[0]} is damaged; fetch the model again") from None
+        raise StudyError(f"{title}: {files[0]} is damaged; fetch the model again") from None
     if missing := [name for name in names if not (folder / name).exists()]:
         raise StudyError(f"{title}: no {missing[0]} in it; fetch the model again")
     return names
@@ -159,10 +161,13 @@ def list_weights(folder: Path, title: str) -> list[str]:
 def find_elsewhere(folder: Path) -> str:
     """Return advice for a folder without readable weights: another library has them, or a subfolder does."""
     for pattern, library in FOREIGN.items():
-        if found := sorted(folder.glob(pattern)):
-            return f"{found[0].name} is of {library}: save the model by PyTorch as safetensors"
-    if below := sorted(path for name in WEIGHTS for path in folder.glob(f"*/{name}")):
-        return f"the folder {below[0].parent.name} in it has them: give that, with config.json and the tokenizer in it"
+        if paths := sorted(folder.glob(pattern)):
+            return f"{paths[0].name} is of {library}: save the model by PyTorch as safetensors"
+    if subfolder_paths := sorted(path for name in WEIGHTS for path in folder.glob(f"*/{name}")):
+        return (
+            f"the folder {subfolder_paths[0].parent.name} in it has them: give that, with config.json and "
+            "the tokenizer in it"
+        )
     return "fetch the model again"
 
 
@@ -174,42 +179,43 @@ def load_body(source: str, title: str, dropout: float, revision: str = "main") -
     """
     with in_one_line(f"{title}: the model could not be loaded"):
         config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=False)
-        kind = choose_class(config)
-        if kind is None:
+        model_class = choose_class(config)
+        if model_class is None:
             raise StudyError(f"{title}: an encoder-decoder; only encoders are fine-tuned here")
         for name in DROPOUTS:
             if isinstance(getattr(config, name, None), float | int):
                 setattr(config, name, dropout)
-        model, loading = kind.from_pretrained(
+        model, loading_info = model_class.from_pretrained(
             source, config=config, revision=revision, dtype=torch.float32, output_loading_info=True,
             trust_remote_code=False, ignore_mismatched_sizes=True,
         )  # fmt: skip
-    for name, stored, asked in sorted(loading["mismatched_keys"]):  # sorted, so that the error is always the same
+    # Sorted, so that the error is always the same.
+    for name, stored_shape, configured_shape in sorted(loading_info["mismatched_keys"]):
         raise StudyError(
-            f"{title}: {name} is {tuple(stored)} in its file, and {tuple(asked)} by its config.json; "
+            f"{title}: {name} is {tuple(stored_shape)} in its file, and {tuple(configured_shape)} by its config.json; "
             "take the config.json that was saved with it"
         )
-    new = sorted(loading["missing_keys"])
-    lost = [name for name in new if not name.startswith("pooler")]
-    if lost:
+    new_names = sorted(loading_info["missing_keys"])
+    missing_weights = [name for name in new_names if not name.startswith("pooler")]
+    if missing_weights:
         raise StudyError(
-            f"{title}: {len(lost)} weights of the encoder are not in its file (the first: {lost[0]}), and would have "
-            "been random"
+            f"{title}: {len(missing_weights)} weights of the encoder are not in its file (the first: "
+            f"{missing_weights[0]}), and would have been random"
         )
-    own = {NUMBERED.sub("#", name) for name in model.state_dict() if NUMBERED.search(name)}
-    left_out = sorted(name for name in loading["unexpected_keys"] if is_layer(name, own))
-    if left_out:
+    layer_weights = {NUMBERED.sub("#", name) for name in model.state_dict() if NUMBERED.search(name)}
+    unused_weights = sorted(name for name in loading_info["unexpected_keys"] if is_layer(name, layer_weights))
+    if unused_weights:
         raise StudyError(
-            f"{title}: {len(left_out)} weights of its file are of layers that its config.json lacks (the first: "
-            f"{left_out[0]}); take the config.json that was saved with it"
+            f"{title}: {len(unused_weights)} weights of its file are of layers that its config.json lacks (the first: "
+            f"{unused_weights[0]}); take the config.json that was saved with it"
         )
-    return model, new
+    return model, new_names
 
 
 def choose_class(config: PretrainedConfig) -> type | None:
     """Return the class that loads an encoder, or None for an encoder-decoder, unless only its encoder was saved."""
-    alone = any(name.endswith("EncoderModel") for name in config.architectures or ())
-    if alone and type(config) in AutoModelForTextEncoding._model_mapping:
+    encoder_only = any(name.endswith("EncoderModel") for name in config.architectures or ())
+    if encoder_only and type(config) in AutoModelForTextEncoding._model_mapping:
         return AutoModelForTextEncoding
     return None if getattr(config, "is_encoder_decoder", False) else AutoModel
 
@@ -228,11 +234,11 @@ def load_tokenizer(source: str, title: str, revision: str = "main") -> PreTraine
 
     Raises StudyError if it cannot be loaded, gives no offsets or has no vocabulary.
     """
-    given = {"revision": revision, "trust_remote_code": False}
+    options = {"revision": revision, "trust_remote_code": False}
     with in_one_line(f"{title}: no tokenizer could be loaded"):
-        tokenizer = load_whole(source, title, **given)
+        tokenizer = load_whole(source, title, **options)
         if getattr(tokenizer, "add_prefix_space", None) is False:
-            tokenizer = load_whole(source, title, add_prefix_space=True, **given)
+            tokenizer = load_whole(source, title, add_prefix_space=True, **options)
     if not tokenizer.is_fast:
         raise StudyError(f"{title}: its tokenizer does not say where tokens stand in a text; save a tokenizer.json")
     if len(list_plain(tokenizer)) <= TRIED:
@@ -250,9 +256,9 @@ def list_plain(tokenizer: PreTrainedTokenizerBase) -> list[int]:
 def check_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: str) -> None:
     """Raise StudyError if the vocabulary has more tokens than the model has embeddings; added words do not count."""
     rows = len(model.get_input_embeddings().weight)
-    named = tokenizer.vocab_size
-    if named > rows:
-        raise StudyError(f"{title}: the vocabulary has {named} tokens, the model only {rows} embeddings")
+    vocabulary_size = tokenizer.vocab_size
+    if vocabulary_size > rows:
+        raise StudyError(f"{title}: the vocabulary has {vocabulary_size} tokens, the model only {rows} embeddings")
 
 
 def make_room(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
@@ -285,18 +291,18 @@ def try_out(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: st
         return states[: len(ids)]
 
     body.eval()
-    *plain, other = list_plain(tokenizer)
+    *plain, other_id = list_plain(tokenizer)
     ids = [*frame.before, *plain, *frame.after]
-    states, place = read(ids), frame.place % len(ids)
+    states, position = read(ids), frame.place % len(ids)
     if not states.isfinite().all():
         raise StudyError(f"{title}: what it computes is not finite; is the file damaged?")
     first, last = len(frame.before), len(frame.before) + len(plain) - 1
-    if torch.equal(states[0], read([*ids[:last], other, *ids[last + 1 :]])[0]):
-        if torch.equal(states[last], read([*ids[:first], other, *ids[first + 1 :]])[last]):
+    if torch.equal(states[0], read([*ids[:last], other_id, *ids[last + 1 :]])[0]):
+        if torch.equal(states[last], read([*ids[:first], other_id, *ids[first + 1 :]])[last]):
             raise StudyError(f"{title}: its tokens see nothing of each other; does its attention need a GPU?")
-        why = "a decoder, or a model whose training diverged"
-        raise StudyError(f"{title}: its first token sees nothing of what follows: {why}")
-    if not torch.allclose(states[place], read(ids, padded=7)[place], rtol=1e-3, atol=1e-3):
+        reason = "a decoder, or a model whose training diverged"
+        raise StudyError(f"{title}: its first token sees nothing of what follows: {reason}")
+    if not torch.allclose(states[position], read(ids, padded=7)[position], rtol=1e-3, atol=1e-3):
         raise StudyError(f"{title}: padding changes what it computes; it cannot be read in batches")
     step_back(body, [*frame.before, *plain, *frame.between], [*plain, *frame.after], padding)
     limit = getattr(body.config, "max_position_embeddings", None) or LONGEST
@@ -324,12 +330,12 @@ def step_back(body: PreTrainedModel, first: list[int], second: list[int], paddin
     tagger = heads.Tagger(body, 1, 2, "linear", 0.1)
     classifier = heads.Classifier(body, 2, "class", 1, True, "linear", 0.1)
     finder = heads.SpanFinder(body)
-    for head, more in (
+    for head, head_inputs in (
         (tagger, {"positions": zeros, "words": words, "labels": zeros[..., None]}),
         (classifier, {"positions": zeros[..., None], "labels": zeros[:, 0]}),
         (finder, {"readable": attention_mask, "labels": zeros.expand(2, 2)}),
     ):
-        head.train().loss(batch | more).backward()
+        head.train().loss(batch | head_inputs).backward()
     body.eval()
 
 
@@ -341,5 +347,5 @@ def in_one_line(what: str) -> Iterator[None]:
     except StudyError:
         raise
     except Exception as error:  # the library raises many kinds for a missing, cut-off or foreign file
-        first, *_ = str(error).strip().splitlines() or [type(error).__name__]
-        raise StudyError(f"{what}: {first}") from error
+        first_line, *_ = str(error).strip().splitlines() or [type(error).__name__]
+        raise StudyError(f"{what}: {first_line}") from error

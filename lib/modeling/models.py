@@ -92,17 +92,17 @@ def configure(
         case "bert":
             return BertConfig(**size), None
         case "albert":
-            special = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}  # as in our vocabularies
+            special_ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}  # as in our vocabularies
             size |= {"embedding_size": body.embedding, "hidden_act": "gelu", "classifier_dropout_prob": 0.1}
-            return AlbertConfig(**size, **special), None
+            return AlbertConfig(**size, **special_ids), None
         case "electra":
             size["embedding_size"] = body.embedding
-            narrow = {
+            generator_size = {
                 "hidden_size": body.hidden // GENERATOR_SHARE,
                 "num_attention_heads": max(1, body.heads // GENERATOR_SHARE),
                 "intermediate_size": body.intermediate // GENERATOR_SHARE,
             }
-            return ElectraConfig(**size), ElectraConfig(**size | narrow)
+            return ElectraConfig(**size), ElectraConfig(**size | generator_size)
     raise ValueError(architecture)
 
 
@@ -130,21 +130,25 @@ def continue_from(model: nn.Module, source: str, same_vocabulary: bool, title: s
     With another vocabulary, token embeddings and the output layer are left out. Heads missing from the saved model
     are initialised anew. Raises StudyError if the model cannot be loaded or weights have another shape.
     """
-    parts = {"": model.discriminator, GENERATOR: model.generator} if isinstance(model, Electra) else {"": model}
-    for folder, part in parts.items():
+    modules = {"": model.discriminator, GENERATOR: model.generator} if isinstance(model, Electra) else {"": model}
+    for folder, module in modules.items():
         with loading.in_one_line(f"{title}: cannot be continued"):
-            weights = type(part).from_pretrained(source, subfolder=folder, revision=revision).state_dict()
-        own = part.state_dict()
+            weights = type(module).from_pretrained(source, subfolder=folder, revision=revision).state_dict()
+        own_weights = module.state_dict()
         if not same_vocabulary:
             weights = {name: weights[name] for name in weights if "word_embeddings" not in name and not is_output(name)}
-        wrong = [name for name, tensor in weights.items() if name not in own or own[name].shape != tensor.shape]
-        if wrong:
-            name = wrong[0]
-            ours = tuple(own[name].shape) if name in own else "none"
+        mismatches = [
+            name
+            for name, tensor in weights.items()
+            if name not in own_weights or own_weights[name].shape != tensor.shape
+        ]
+        if mismatches:
+            name = mismatches[0]
+            our_shape = tuple(own_weights[name].shape) if name in own_weights else "none"
             raise StudyError(
-                f"{title}: {name} is {tuple(weights[name].shape)} there and {ours} here: another size of model"
+                f"{title}: {name} is {tuple(weights[name].shape)} there and {our_shape} here: another size of model"
             )
-        part.load_state_dict(weights, strict=False)
+        module.load_state_dict(weights, strict=False)
 
 
 def is_output(name: str) -> bool:
@@ -154,6 +158,6 @@ def is_output(name: str) -> bool:
 
 def count_parameters(model: PreTrainedModel) -> dict[str, int]:
     """Count all parameters and those outside the embedding tables."""
-    everything = sum(p.numel() for p in model.parameters())
+    total = sum(p.numel() for p in model.parameters())
     tables = sum(table.numel() for table in {m.weight for m in model.modules() if isinstance(m, nn.Embedding)})
-    return {"parameters": everything, "body parameters": everything - tables}
+    return {"parameters": total, "body parameters": total - tables}

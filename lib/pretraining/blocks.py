@@ -95,16 +95,16 @@ class Blocks:
 
     def choose_steps(self, step: int, part: int, parts: int) -> Sequence[int]:
         """Return the steps to prepare together, this one first."""
-        sequences = len(range(part, self.batch_size, parts))
-        together = max(1, PLACES_TOGETHER // (sequences * self.length))
+        sequence_count = len(range(part, self.batch_size, parts))
+        step_count = max(1, PLACES_TOGETHER // (sequence_count * self.length))
         # One of several workers gets only every n-th step, and prepares no others.
-        apart = step - self.last.get((part, parts), step)
-        return range(step, self.steps, apart)[:together] if apart > 0 else [step]
+        stride = step - self.last.get((part, parts), step)
+        return range(step, self.steps, stride)[:step_count] if stride > 0 else [step]
 
     def prepare(self, steps: Sequence[int], part: int, parts: int) -> dict[int, dict[str, torch.Tensor]]:
         """Prepare the batches of a few steps together, because for a few sequences calls cost more than their work."""
-        numbers = [self.list_sequences(step, part, parts) for step in steps]
-        epochs, blocks, keys = self.order(np.concatenate(numbers))
+        sequence_numbers = [self.list_sequences(step, part, parts) for step in steps]
+        epochs, blocks, keys = self.order(np.concatenate(sequence_numbers))
         padding = np.zeros((len(keys), self.length), bool)
         arrays = {}
         if self.pairs == "none":
@@ -113,16 +113,16 @@ class Blocks:
             segments = self.cut(epochs, blocks, keys)
             sequences, arrays["token_type_ids"], padding = self.join(segments)
             arrays["pair"] = segments.pair
-        shares = np.repeat([self.share_at(step) for step in steps], [len(n) for n in numbers])
+        shares = np.repeat([self.share_at(step) for step in steps], [len(n) for n in sequence_numbers])
         inputs, positions, targets = mask_tokens(sequences, keys, self.inventory, self.masking, shares)
         arrays |= {"input_ids": inputs, "positions": positions, "targets": targets}
         batches, end = {}, 0
-        for step, sequences_of_step in zip(steps, numbers, strict=True):
-            here = slice(end, end := end + len(sequences_of_step))
-            batch = {name: array[here] for name, array in arrays.items()}
-            padded = int(padding[here].sum())
+        for step, sequences_of_step in zip(steps, sequence_numbers, strict=True):
+            rows = slice(end, end := end + len(sequences_of_step))
+            batch = {name: array[rows] for name, array in arrays.items()}
+            padded = int(padding[rows].sum())
             if padded:
-                batch["attention_mask"] = ~padding[here]
+                batch["attention_mask"] = ~padding[rows]
             predicted = (batch["targets"] != IGNORED).sum()
             counts = [predicted, batch["input_ids"].size - padded, len(sequences_of_step)]
             batch["counts"] = np.array(counts, np.float32)
@@ -135,8 +135,8 @@ class Blocks:
 
     def share_at(self, step: int) -> float:
         """Return the share of tokens to predict at a step."""
-        begins, ends = self.span
-        return self.masking.share_at(begins + (ends - begins) * step / self.steps)
+        begin, end = self.span
+        return self.masking.share_at(begin + (end - begin) * step / self.steps)
 
     def order(self, sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the epoch, block and key of each sequence; the same three make the same sequence."""
@@ -178,25 +178,25 @@ class Blocks:
         document, document_end = self.text.find_documents(middle)
         short_chance, size_chance, pair_chance, place_chance = to_share(draw_numbers(keys, SEQUENCE, 4)).T
         short_size = 2 + (size_chance * (width - 1)).astype(np.int64)
-        goal = np.where(short_chance < SHORT, short_size, width)
-        size = np.minimum(goal, document_end - document)
+        goal_size = np.where(short_chance < SHORT, short_size, width)
+        size = np.minimum(goal_size, document_end - document)
         begin = np.clip(middle - size // 2, document, document_end - size)
 
         length = self.choose_cuts(begin, size, keys)
         first, second, first_length, second_length = begin, begin + length, length, size - length
 
         pair = (pair_chance < 0.5).astype(np.int64)
-        chosen = np.flatnonzero(pair)
+        negatives = np.flatnonzero(pair)
         if self.pairs == "sentence order":
-            first[chosen], second[chosen] = second[chosen], first[chosen]
-            first_length[chosen], second_length[chosen] = second_length[chosen], first_length[chosen]
-        elif len(chosen):
-            second[chosen], second_length[chosen] = self.find_random(
-                *self.layout.pool(epochs[chosen], blocks[chosen], width),
-                document[chosen],
-                document_end[chosen],
-                (goal - length)[chosen],
-                place_chance[chosen],
+            first[negatives], second[negatives] = second[negatives], first[negatives]
+            first_length[negatives], second_length[negatives] = second_length[negatives], first_length[negatives]
+        elif len(negatives):
+            second[negatives], second_length[negatives] = self.find_random(
+                *self.layout.pool(epochs[negatives], blocks[negatives], width),
+                document[negatives],
+                document_end[negatives],
+                (goal_size - length)[negatives],
+                place_chance[negatives],
             )
         return Segments(first, first_length, second, second_length, pair)
 
@@ -206,14 +206,14 @@ class Blocks:
         places = begin[:, None] + np.arange(width)
         ids = self.read(np.minimum(places, len(self.text) - 1))
         chance = to_share(draw_numbers(keys, CUT, width - 1))
-        best = self.rate_cuts(ids[:, :-1], ids[:, 1:]) + chance
-        best[np.arange(1, width) >= size[:, None]] = -1
-        return 1 + best.argmax(axis=1)
+        ratings = self.rate_cuts(ids[:, :-1], ids[:, 1:]) + chance
+        ratings[np.arange(1, width) >= size[:, None]] = -1
+        return 1 + ratings.argmax(axis=1)
 
     def rate_cuts(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         """Rate cuts between two tokens: 2 between sentences, 1 between words, else 0."""
-        sentences = self.inventory.ends[before] & self.inventory.opens[after]
-        return np.where(sentences, 2.0, ~self.inventory.continues[after])
+        sentence_cuts = self.inventory.ends[before] & self.inventory.opens[after]
+        return np.where(sentence_cuts, 2.0, ~self.inventory.continues[after])
 
     def find_random(self, low, high, document, document_end, lengths, chance) -> tuple[np.ndarray, np.ndarray]:
         """Choose a stretch of a given length, or a whole shorter document, outside each sequence's own document.
@@ -221,16 +221,16 @@ class Blocks:
         The stretch comes from the sequence's pool. It begins at a sentence if one begins nearby. Returns first places
         and lengths. Raises StudyError if the pool holds no other document.
         """
-        place = self.draw_places(low, high, document, document_end, chance)
-        other, other_end = self.text.find_documents(place)
-        length = np.minimum(lengths, other_end - other)
-        begin = np.clip(place, other, other_end - length)
-        return self.find_openings(begin, other), length
+        places = self.draw_places(low, high, document, document_end, chance)
+        other_begin, other_end = self.text.find_documents(places)
+        length = np.minimum(lengths, other_end - other_begin)
+        begin = np.clip(places, other_begin, other_end - length)
+        return self.find_openings(begin, other_begin), length
 
     def draw_places(self, low, high, document, document_end, chance) -> np.ndarray:
         """Draw a place for each sequence, uniformly from its pool without its own document."""
-        own, own_end = np.clip([document[:, None], document_end[:, None] + 1], low, high)
-        own_sizes = own_end - own
+        own_begin, own_end = np.clip([document[:, None], document_end[:, None] + 1], low, high)
+        own_sizes = own_end - own_begin
         sizes = high - low - own_sizes
         sums = np.cumsum(sizes, axis=1)
         total = sums[:, -1]
@@ -238,39 +238,39 @@ class Blocks:
             raise StudyError(
                 f"{self.text.name}: no second document for a random segment; take more text or larger files"
             )
-        number = (chance * total).astype(np.int64)[:, None]
-        stretch = (number >= sums).sum(axis=1, keepdims=True)
-        in_each = low + number - (sums - sizes)
-        in_each += np.where(in_each >= own, own_sizes, 0)
-        return np.take_along_axis(in_each, stretch, axis=1)[:, 0]
+        offset = (chance * total).astype(np.int64)[:, None]
+        stretch = (offset >= sums).sum(axis=1, keepdims=True)
+        candidates = low + offset - (sums - sizes)
+        candidates += np.where(candidates >= own_begin, own_sizes, 0)
+        return np.take_along_axis(candidates, stretch, axis=1)[:, 0]
 
     def find_openings(self, begin: np.ndarray, document: np.ndarray) -> np.ndarray:
         """Return the nearest place at or before `begin` where a sentence of its document begins, else a word."""
-        back = np.arange(LOOK_BACK + 1)
-        places = begin[:, None] - back
+        distances = np.arange(LOOK_BACK + 1)
+        places = begin[:, None] - distances
         ids = self.read(np.maximum(begin[:, None] - np.arange(LOOK_BACK + 2), 0))
-        best = self.rate_cuts(ids[:, 1:], ids[:, :-1])
-        best[places == document[:, None]] = 2
-        best -= back / len(back)  # the nearest of equals wins
-        best[places < document[:, None]] = -1
-        return begin - best.argmax(axis=1)
+        ratings = self.rate_cuts(ids[:, 1:], ids[:, :-1])
+        ratings[places == document[:, None]] = 2
+        ratings -= distances / len(distances)  # the nearest of equals wins
+        ratings[places < document[:, None]] = -1
+        return begin - ratings.argmax(axis=1)
 
     def join(self, segments: Segments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return [CLS] first [SEP] second [SEP], padded: ids, token types (int64) and padding (bool).
 
         All (sequences, length).
         """
-        inventory, column = self.inventory, np.arange(self.length)
-        middle = segments.first_length[:, None] + 1
-        last = middle + segments.second_length[:, None] + 1
-        of_first = segments.first[:, None] - 1
-        of_second = segments.second[:, None] - 1 - middle
-        place = np.where(column < middle, of_first, of_second) + column
-        special = (column == 0) | (column == middle) | (column >= last)
-        sequences = self.read(np.where(special, 0, place))
+        inventory, columns = self.inventory, np.arange(self.length)
+        middle_sep = segments.first_length[:, None] + 1
+        last_sep = middle_sep + segments.second_length[:, None] + 1
+        first_offset = segments.first[:, None] - 1
+        second_offset = segments.second[:, None] - 1 - middle_sep
+        places = np.where(columns < middle_sep, first_offset, second_offset) + columns
+        special = (columns == 0) | (columns == middle_sep) | (columns >= last_sep)
+        sequences = self.read(np.where(special, 0, places))
         sequences[special] = inventory.sep
         sequences[:, 0] = inventory.cls
-        padding = column > last
+        padding = columns > last_sep
         sequences[padding] = inventory.pad
-        token_types = (column > middle) & ~padding
+        token_types = (columns > middle_sep) & ~padding
         return sequences, token_types.astype(np.int64), padding

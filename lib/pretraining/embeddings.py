@@ -35,9 +35,9 @@ def make_vectors(texts: Sequence[Tokens], vocabulary_size: int, width: int, seed
 
     limit = TOKENS_EACH * vocabulary_size
     counts = count_each_token(read_token_documents(texts, limit), vocabulary_size)
-    found = np.flatnonzero(counts)
-    if len(found) < 2:
-        raise StudyError(f"word vectors: {len(found)} different tokens in the text, at least 2 are needed")
+    present_ids = np.flatnonzero(counts)
+    if len(present_ids) < 2:
+        raise StudyError(f"word vectors: {len(present_ids)} different tokens in the text, at least 2 are needed")
     skip_gram = Word2Vec(
         vector_size=width,
         sg=1,
@@ -48,15 +48,15 @@ def make_vectors(texts: Sequence[Tokens], vocabulary_size: int, width: int, seed
         workers=1,
         seed=seed,
     )
-    # Tokens are given by their place in `found`: if a number is both a token and a place, gensim confuses them and
-    # draws negative samples by the wrong counts.
-    skip_gram.build_vocab_from_freq(dict(enumerate(counts[found].tolist())))
-    places = np.cumsum(counts > 0) - 1
-    documents = (places[ids].tolist() for ids in read_token_documents(texts, limit))
+    # Tokens are given by their index in `present_ids`: if a number is both a token and an index, gensim confuses them
+    # and draws negative samples by the wrong counts.
+    skip_gram.build_vocab_from_freq(dict(enumerate(counts[present_ids].tolist())))
+    indices = np.cumsum(counts > 0) - 1
+    documents = (indices[ids].tolist() for ids in read_token_documents(texts, limit))
     skip_gram.train(documents, total_words=int(counts.sum()), epochs=1)
     vectors = skip_gram.wv.vectors - skip_gram.wv.vectors.mean(axis=0)
     table = np.random.default_rng(seed).normal(0, STANDARD_DEVIATION, (vocabulary_size, width)).astype(np.float32)
-    table[found] = vectors * (STANDARD_DEVIATION / vectors.std())
+    table[present_ids] = vectors * (STANDARD_DEVIATION / vectors.std())
     return table
 
 
@@ -64,14 +64,14 @@ def read_token_documents(texts: Sequence[Tokens], limit: int) -> Iterator[np.nda
     """Yield the token ids of documents evenly spread over the text, about `limit` tokens in all, or the whole text."""
     size = sum(len(text.ids) for text in texts)
     total = min(limit, size)
-    seen = taken = 0
+    seen_tokens = taken_tokens = 0
     for text in texts:
         ids = np.asarray(text.ids)
         for first, end in pairwise(np.asarray(text.starts)):
-            if taken * size <= seen * total:
-                taken += int(end - first)
+            if taken_tokens * size <= seen_tokens * total:
+                taken_tokens += int(end - first)
                 yield from (ids[begin : min(end, begin + LONGEST)] for begin in range(first, end, LONGEST))
-            seen += int(end - first)
+            seen_tokens += int(end - first)
 
 
 def log_counts(texts: Sequence[Tokens], vocabulary_size: int) -> np.ndarray:
@@ -91,8 +91,8 @@ def make_waves(length: int, width: int) -> np.ndarray:
     The fixed positions of Vaswani et al. 2017, section 3.5, as initial values of learned ones: nearby positions begin
     alike, so that the order of tokens need not be learned from scratch.
     """
-    slowness = 10_000.0 ** (np.arange(0, width, 2) / width)
-    angles = np.arange(length)[:, None] / slowness
+    periods = 10_000.0 ** (np.arange(0, width, 2) / width)
+    angles = np.arange(length)[:, None] / periods
     pairs = np.stack([np.sin(angles), np.cos(angles)], axis=2)
     waves = pairs.reshape(length, -1)[:, :width]
     waves -= waves.mean(axis=0)

@@ -47,8 +47,8 @@ class Masking:
 
 def count_to_mask(tokens: np.ndarray, share: float | np.ndarray, limit: int | None) -> np.ndarray:
     """Return how many of `tokens` to choose: the share, at least one, at most the limit."""
-    number = np.maximum(1, np.rint(share * tokens)).astype(np.int64)
-    return number if limit is None else np.minimum(number, limit)
+    count = np.maximum(1, np.rint(share * tokens)).astype(np.int64)
+    return count if limit is None else np.minimum(count, limit)
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,9 @@ def mask_tokens(
     targets = np.full((len(sequences), slots), IGNORED, np.int64)
     positions[sequence, slot] = position
     targets[sequence, slot] = sequences[sequence, position]
-    chance = to_share(draw_numbers(keys, FATES, 2 * slots))
-    fate, number = chance[sequence, slot], chance[sequence, slots + slot] * len(inventory.ordinary)
-    replacement = inventory.ordinary[number.astype(np.int64)]
+    chances = to_share(draw_numbers(keys, FATES, 2 * slots))
+    fate, index = chances[sequence, slot], chances[sequence, slots + slot] * len(inventory.ordinary)
+    replacement = inventory.ordinary[index.astype(np.int64)]
     inputs = sequences.copy()
     inputs[sequence, position] = np.where(
         fate < masking.masked,
@@ -128,38 +128,38 @@ def choose_tokens(
     A unit that would exceed the number to mask is skipped, so that in the end no remaining unit would fit.
     """
     maskable = ~inventory.special[sequences]
-    begins = maskable if masking.kind == "word-piece" else begin_words(sequences, maskable, inventory)
+    unit_starts = maskable if masking.kind == "word-piece" else begin_words(sequences, maskable, inventory)
     if masking.kind == "n-gram":
-        begins = join_words(begins, maskable, keys)
+        unit_starts = join_words(unit_starts, maskable, keys)
     number_to_mask = count_to_mask(maskable.sum(axis=1), shares, masking.limit)
-    unit = np.cumsum(begins, axis=1) - 1  # of each token; a special token has that of the token before
-    number = np.arange(len(sequences))[:, None] * sequences.shape[1] + unit
-    sizes = np.bincount(number[maskable], minlength=sequences.size).reshape(sequences.shape)
-    units = max(1, int(unit[:, -1].max()) + 1)
-    taken = take_units(sizes[:, :units], number_to_mask, draw_numbers(keys, UNITS, units))
-    return np.take_along_axis(taken, np.maximum(unit, 0), axis=1) & maskable
+    unit_of_token = np.cumsum(unit_starts, axis=1) - 1  # of each token; a special token has that of the token before
+    global_unit = np.arange(len(sequences))[:, None] * sequences.shape[1] + unit_of_token
+    sizes = np.bincount(global_unit[maskable], minlength=sequences.size).reshape(sequences.shape)
+    unit_count = max(1, int(unit_of_token[:, -1].max()) + 1)
+    taken = take_units(sizes[:, :unit_count], number_to_mask, draw_numbers(keys, UNITS, unit_count))
+    return np.take_along_axis(taken, np.maximum(unit_of_token, 0), axis=1) & maskable
 
 
 def begin_words(sequences: np.ndarray, maskable: np.ndarray, inventory: Inventory) -> np.ndarray:
     """Mark the first tokens of words, (sequences, length) bool; a partial word at a sequence's edge counts as one."""
-    begins = maskable.copy()
-    begins[:, 1:] &= ~(inventory.continues[sequences[:, 1:]] & maskable[:, :-1])
-    return begins
+    word_starts = maskable.copy()
+    word_starts[:, 1:] &= ~(inventory.continues[sequences[:, 1:]] & maskable[:, :-1])
+    return word_starts
 
 
 def join_words(begins: np.ndarray, maskable: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Mark the first tokens of runs of one to three words, drawn by RUN_SHARES; no run spans a special token."""
     sequences, length = begins.shape
-    chance = to_share(draw_numbers(keys, RUNS, length))
-    lengths = 1 + np.searchsorted(np.cumsum(RUN_SHARES)[:-1], chance, "right")
-    ends = np.minimum(np.cumsum(lengths, axis=1), length)
-    first_words = np.zeros((sequences, length + 1), bool)
-    first_words[:, 0] = True
-    np.put_along_axis(first_words, ends, True, axis=1)
-    word = np.maximum(np.cumsum(begins, axis=1) - 1, 0)
-    alone = np.ones_like(begins)
-    alone[:, 1:] = ~maskable[:, :-1]
-    return begins & (np.take_along_axis(first_words, word, axis=1) | alone)
+    chances = to_share(draw_numbers(keys, RUNS, length))
+    run_lengths = 1 + np.searchsorted(np.cumsum(RUN_SHARES)[:-1], chances, "right")
+    run_ends = np.minimum(np.cumsum(run_lengths, axis=1), length)
+    starts_run = np.zeros((sequences, length + 1), bool)
+    starts_run[:, 0] = True
+    np.put_along_axis(starts_run, run_ends, True, axis=1)
+    word_numbers = np.maximum(np.cumsum(begins, axis=1) - 1, 0)
+    after_special = np.ones_like(begins)
+    after_special[:, 1:] = ~maskable[:, :-1]
+    return begins & (np.take_along_axis(starts_run, word_numbers, axis=1) | after_special)
 
 
 def take_units(sizes: np.ndarray, to_mask: np.ndarray, random: np.ndarray) -> np.ndarray:
@@ -170,20 +170,20 @@ def take_units(sizes: np.ndarray, to_mask: np.ndarray, random: np.ndarray) -> np
     # The lowest bits hold the unit's number, so that sorting the numbers sorts the units.
     order = np.sort((random & ~UNIT_BITS) | np.arange(sizes.shape[1], dtype=np.uint64), axis=1)
     order = (order & UNIT_BITS).astype(np.int64)
-    never = np.int64(2**31)
+    too_large = np.int64(2**31)
     sizes = np.take_along_axis(sizes, order, axis=1)
-    left = np.where(sizes > 0, sizes, never)
+    remaining = np.where(sizes > 0, sizes, too_large)
     taken = np.zeros(sizes.shape, bool)
     room = to_mask.copy()
     open_rows = np.arange(len(sizes))
     while len(open_rows):
-        sizes = left[open_rows]
+        sizes = remaining[open_rows]
         fits = sizes <= room[open_rows, None]
         # Take the units that fit, up to the first that no longer fits: as if taken one by one until one is skipped.
         fits &= np.cumsum(np.where(fits, sizes, 0), axis=1) <= room[open_rows, None]
         taken[open_rows] |= fits
         room[open_rows] -= np.where(fits, sizes, 0).sum(axis=1)
-        left[open_rows] = np.where(fits, never, sizes)
+        remaining[open_rows] = np.where(fits, too_large, sizes)
         open_rows = open_rows[fits.any(axis=1) & (room[open_rows] > 0)]
     result = np.zeros_like(taken)
     np.put_along_axis(result, order, taken, axis=1)

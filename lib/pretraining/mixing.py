@@ -40,17 +40,17 @@ class CorpusFiles:
 
     def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
         """Return the place of each block's first token."""
-        before = np.cumsum([0, *(np.diff(self.bounds) // width)])
-        side = np.searchsorted(before, blocks, "right") - 1
-        return self.bounds[side] + (blocks - before[side]) * width
+        blocks_before = np.cumsum([0, *(np.diff(self.bounds) // width)])
+        side = np.searchsorted(blocks_before, blocks, "right") - 1
+        return self.bounds[side] + (blocks - blocks_before[side]) * width
 
     def pool(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
         """Return where the stretches for a block's random segment begin and end; each (sequences, stretches)."""
         places = self.place(epochs, blocks, width)
         begins, lengths = self.bounds[:-1], np.diff(self.bounds)
         side = np.searchsorted(self.bounds, places, "right") - 1
-        from_begin = places - begins[side]
-        file = (from_begin * self.files // lengths[side])[:, None]
+        offset = places - begins[side]
+        file = (offset * self.files // lengths[side])[:, None]
         low = begins + lengths * file // self.files
         high = begins + lengths * (file + 1) // self.files
         return low, high
@@ -79,8 +79,8 @@ class Simultaneous:
         return size, core // size, satellite // size
 
     def count(self, width: int) -> int:
-        size, _, satellites = self.chunks(width)
-        return 2 * size * satellites
+        size, _, satellite_chunks = self.chunks(width)
+        return 2 * size * satellite_chunks
 
     def find_chunks(self, epochs: np.ndarray, files: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the places where the chunks of core and satellite begin in some files of some epochs."""
@@ -99,9 +99,9 @@ class Simultaneous:
 
     def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
         size = self.chunks(width)[0]
-        files, number = np.divmod(blocks, 2 * size)
+        files, block_in_file = np.divmod(blocks, 2 * size)
         core, satellite = self.find_chunks(epochs, files, width)
-        return np.where(number < size, core, satellite) + number % size * width
+        return np.where(block_in_file < size, core, satellite) + block_in_file % size * width
 
     def pool(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
         size = self.chunks(width)[0]
@@ -122,12 +122,12 @@ def arrange(
 ) -> Layout:
     """Lay corpora out for Blocks: "as they are" (all are satellites), "split files" or "simultaneous"."""
     text = Text([*core, *satellites])
-    tokens = sum(len(corpus.ids) for corpus in core)
+    core_tokens = sum(len(corpus.ids) for corpus in core)
     match method:
         case "as they are":
             return CorpusFiles(text)
         case "split files":
-            return CorpusFiles(text, (tokens,), max(1, round(len(text) / file_tokens)))
+            return CorpusFiles(text, (core_tokens,), max(1, round(len(text) / file_tokens)))
         case "simultaneous":
-            return Simultaneous(text, tokens, file_tokens, seed)
+            return Simultaneous(text, core_tokens, file_tokens, seed)
     raise ValueError(method)

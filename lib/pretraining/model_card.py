@@ -6,13 +6,13 @@ def write_card(title: str, record: dict, log: list[dict], note: str) -> str:
     settings = record["settings"]
     steps = sum(phase["steps"] for phase in settings["phases"])
     loss = log[-1].get("held-out loss") if log else None
-    learns = "replaced" if settings["architecture"] == "electra" else "masked"
+    objective = "replaced" if settings["architecture"] == "electra" else "masked"
     rows = {
         "text": ", ".join(settings["corpora"]) or "none",
         "continues": settings["initial"] or "no other model",
         "start": ", ".join(settings["start"]) or "random weights",
         "vocabulary": settings["vocabulary"],
-        "objective": f"{learns} tokens, {settings['masking']} masking, pairs: {settings['pairs']}",
+        "objective": f"{objective} tokens, {settings['masking']} masking, pairs: {settings['pairs']}",
         "size": f"{record['parameters']:,} parameters",
         "trained on": f"{record['tokens']:,} tokens in {steps:,} steps",
         "cross-entropy of masked tokens": f"{loss:.3f} on held-out text of its corpora" if loss else "n/a",

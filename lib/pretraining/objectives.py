@@ -37,8 +37,8 @@ def masked_tokens(model: nn.Module, batch: Batch) -> torch.Tensor:
     Mean cross-entropy over the tokens to predict, plus that over the pairs (Devlin et al. 2019, section 3.1; Lan et al.
     2020, section 3.1). Logits are computed only at the positions to predict.
     """
-    states, first = hidden_states(model, batch)
-    return token_loss(bodies.predict_tokens(model, states), batch) + pair_loss(model, first, batch)
+    states, cls_states = hidden_states(model, batch)
+    return token_loss(bodies.predict_tokens(model, states), batch) + pair_loss(model, cls_states, batch)
 
 
 def hidden_states(
@@ -56,10 +56,10 @@ def hidden_states(
 
 def token_loss(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
     """Sum the cross-entropy of logits (sequences, positions, vocabulary) at the targets; divide by their number."""
-    summed = functional.cross_entropy(
+    loss = functional.cross_entropy(
         logits.flatten(0, 1).float(), batch["targets"].flatten(), ignore_index=masking.IGNORED, reduction="sum"
     )
-    return summed / count_targets(batch)
+    return loss / count_targets(batch)
 
 
 def count_targets(batch: Batch) -> torch.Tensor:
@@ -84,11 +84,11 @@ def replaced_tokens(model: Electra, batch: Batch) -> torch.Tensor:
     states, _ = hidden_states(model.generator, batch)
     logits = bodies.predict_tokens(model.generator, states)
     inputs, replaced = corrupt(logits.detach(), batch)
-    judged = judge_replaced(model, inputs, batch)
-    errors = functional.binary_cross_entropy_with_logits(judged, replaced, reduction="none")
+    discriminator_logits = judge_replaced(model, inputs, batch)
+    losses = functional.binary_cross_entropy_with_logits(discriminator_logits, replaced, reduction="none")
     if "attention_mask" in batch:
-        errors = errors.masked_fill(~batch["attention_mask"], 0.0)
-    return token_loss(logits, batch) + DISCRIMINATOR_WEIGHT * errors.sum() / batch["counts"][1]
+        losses = losses.masked_fill(~batch["attention_mask"], 0.0)
+    return token_loss(logits, batch) + DISCRIMINATOR_WEIGHT * losses.sum() / batch["counts"][1]
 
 
 def judge_replaced(model: Electra, inputs: torch.Tensor, batch: Batch) -> torch.Tensor:
@@ -106,14 +106,14 @@ def corrupt(logits: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Ten
     Both (sequences, length). Gumbel noise makes the draws without computing probabilities.
     """
     uniform = torch.rand_like(logits, dtype=torch.float32).clamp_(1e-20, 1 - 1e-7)
-    drawn = (logits.float() - torch.log(-torch.log(uniform))).argmax(-1)
+    draws = (logits.float() - torch.log(-torch.log(uniform))).argmax(-1)
     masked, positions, targets = batch["input_ids"], batch["positions"], batch["targets"]
     predicted = targets != masking.IGNORED
-    right = torch.where(predicted, targets, masked.gather(1, positions))
-    text = masked.scatter(1, positions, right)
-    filled_in = torch.where(predicted, drawn, right)
-    inputs = text.scatter(1, positions, filled_in)
-    return inputs, (inputs != text).float()
+    original_ids = torch.where(predicted, targets, masked.gather(1, positions))
+    original = masked.scatter(1, positions, original_ids)
+    filled_ids = torch.where(predicted, draws, original_ids)
+    inputs = original.scatter(1, positions, filled_ids)
+    return inputs, (inputs != original).float()
 
 
 def adversarial_tokens(model: nn.Module, batch: Batch) -> torch.Tensor:
@@ -133,28 +133,28 @@ def adversarial_tokens(model: nn.Module, batch: Batch) -> torch.Tensor:
 
     def predict(shift: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor | None]:
         torch.manual_seed(seed)
-        states, first = hidden_states(model, batch, shift)
-        return bodies.predict_tokens(model, states), first
+        states, cls_states = hidden_states(model, batch, shift)
+        return bodies.predict_tokens(model, states), cls_states
 
-    logits, first = predict()
-    plain = logits[predicted].float()
-    exact = plain.detach()
+    logits, cls_states = predict()
+    plain_logits = logits[predicted].float()
+    reference = plain_logits.detach()
     with torch.autocast(tokens.device.type, enabled=False):
         if logits.dtype != torch.float32:
             with torch.no_grad():
-                exact = predict()[0][predicted]
-        (slope,) = torch.autograd.grad(divergence(predict(noise)[0][predicted], exact), noise)
-    shift = SHIFT * slope / (slope.abs().amax(-1, keepdim=True) + torch.finfo(slope.dtype).tiny)
-    moved = predict(shift)[0][predicted].float()
-    both_ways = divergence(moved, plain.detach()) + divergence(plain, moved.detach())
-    adversarial = ADVERSARIAL_WEIGHT * both_ways / count_targets(batch)
-    return token_loss(logits, batch) + pair_loss(model, first, batch) + adversarial
+                reference = predict()[0][predicted]
+        (gradient,) = torch.autograd.grad(divergence(predict(noise)[0][predicted], reference), noise)
+    shift = SHIFT * gradient / (gradient.abs().amax(-1, keepdim=True) + torch.finfo(gradient.dtype).tiny)
+    shifted_logits = predict(shift)[0][predicted].float()
+    divergences = divergence(shifted_logits, plain_logits.detach()) + divergence(plain_logits, shifted_logits.detach())
+    adversarial_loss = ADVERSARIAL_WEIGHT * divergences / count_targets(batch)
+    return token_loss(logits, batch) + pair_loss(model, cls_states, batch) + adversarial_loss
 
 
 def divergence(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Return the Kullback-Leibler divergence of predictions from target predictions (logits), summed over positions."""
-    ours, theirs = functional.log_softmax(logits, -1), functional.log_softmax(target, -1)
-    return functional.kl_div(ours, theirs, reduction="sum", log_target=True)
+    log_probabilities, target_log_probabilities = functional.log_softmax(logits, -1), functional.log_softmax(target, -1)
+    return functional.kl_div(log_probabilities, target_log_probabilities, reduction="sum", log_target=True)
 
 
 def measure_batch(model: nn.Module, batch: Batch) -> dict[str, tuple[float, float]]:
@@ -165,17 +165,17 @@ def measure_batch(model: nn.Module, batch: Batch) -> dict[str, tuple[float, floa
     correctly.
     """
     predictor = model.generator if isinstance(model, Electra) else model
-    states, first = hidden_states(predictor, batch)
+    states, cls_states = hidden_states(predictor, batch)
     logits = bodies.predict_tokens(predictor, states)
-    targets = float(batch["counts"][0])
-    found = {"held-out loss": (token_loss(logits, batch).item() * targets, targets)}
-    if first is not None:
-        right = bodies.judge_pair(predictor, first).argmax(-1) == batch["pair"]
-        found["pairs right"] = (right.sum().item(), len(right))
+    target_count = float(batch["counts"][0])
+    measures = {"held-out loss": (token_loss(logits, batch).item() * target_count, target_count)}
+    if cls_states is not None:
+        correct = bodies.judge_pair(predictor, cls_states).argmax(-1) == batch["pair"]
+        measures["pairs right"] = (correct.sum().item(), len(correct))
     if isinstance(model, Electra):
         inputs, replaced = corrupt(logits, batch)
-        judged = judge_replaced(model, inputs, batch) > 0
-        real = heads.mark_tokens(batch)
-        for name, which in (("replaced found", replaced == 1), ("kept cleared", (replaced == 0) & real)):
-            found[name] = ((judged == (replaced == 1))[which].sum().item(), which.sum().item())
-    return found
+        judged_replaced = judge_replaced(model, inputs, batch) > 0
+        is_token = heads.mark_tokens(batch)
+        for name, subset in (("replaced found", replaced == 1), ("kept cleared", (replaced == 0) & is_token)):
+            measures[name] = ((judged_replaced == (replaced == 1))[subset].sum().item(), subset.sum().item())
+    return measures

@@ -62,8 +62,8 @@ def pretrain(
     if record is None:
         measuring = {"evaluations": evaluations, "held_out_blocks": held_out_blocks}
         record = describe_run(plan, corpora, tokenizer, machine, seed, held_out, initial, measuring)
-    if finished := artefacts.find_finished(folder, record):
-        return finished | {"log": read_log(folder)}
+    if finished_record := artefacts.find_finished(folder, record):
+        return finished_record | {"log": read_log(folder)}
     unfinished = folder.with_name(f".{folder.name}.partial")
     device = training.accelerator(machine.precision)
     torch.set_num_threads(machine.threads)  # after Accelerate, which may set its own number
@@ -108,12 +108,12 @@ def pretrain(
         "FLOPs": sum(map(flops_of, range(len(batches)))) if log else 0.0,
         "device": training.describe_device(device),
     }  # fmt: skip
-    with artefacts.whole_folder(folder) as new:
-        model.save_pretrained(new)
-        tokenizer.save_pretrained(new)
-        artefacts.write_text(new / "log.jsonl", "".join(json.dumps(row) + "\n" for row in log))
-        artefacts.write_text(new / "README.md", write_card(title or folder.name, record, log, note))
-        artefacts.write_record(new, record)
+    with artefacts.whole_folder(folder) as new_folder:
+        model.save_pretrained(new_folder)
+        tokenizer.save_pretrained(new_folder)
+        artefacts.write_text(new_folder / "log.jsonl", "".join(json.dumps(row) + "\n" for row in log))
+        artefacts.write_text(new_folder / "README.md", write_card(title or folder.name, record, log, note))
+        artefacts.write_record(new_folder, record)
     checkpoints.clear(unfinished)
     return record | {"log": log}
 
@@ -129,13 +129,13 @@ def describe_run(
     measuring: dict,
 ) -> dict:
     """Return the record of a run before it starts, with the fingerprint of all that determines its weights and log."""
-    words = {"corpora": [text.name for text in corpora], "vocabulary": f"{len(tokenizer):,} tokens"}
+    names = {"corpora": [text.name for text in corpora], "vocabulary": f"{len(tokenizer):,} tokens"}
     inputs = {f"corpus {number}": text.fingerprint() for number, text in enumerate(corpora, start=1)}
     inputs |= {f"held out {number}": text.fingerprint() for number, text in enumerate(held_out, start=1)}
     inputs["vocabulary"] = fingerprint_tokenizer(tokenizer)
     if initial:
         inputs["initial weights"] = initial.fingerprint
-    settings = settle_settings(plan, machine, seed) | measuring | words | {"initial": initial and initial.title}
+    settings = settle_settings(plan, machine, seed) | measuring | names | {"initial": initial and initial.title}
     return provenance.record("pretraining", plan.version, settings, inputs)
 
 
@@ -190,12 +190,12 @@ def make_batches(plan: Pretraining, corpora: Sequence[Tokens], tokenizer, seed: 
     """Make the batches of all phases of a plan."""
     if plan.core and plan.core >= len(corpora):
         raise StudyError(f"the first {plan.core} of {len(corpora)} corpora are the core: give a satellite after them")
-    done, steps, parts = 0, sum(phase.steps for phase in plan.phases), []
+    steps_done, steps, parts = 0, sum(phase.steps for phase in plan.phases), []
     for number, phase in enumerate(plan.phases):
-        own = seed * 100 + number
+        phase_seed = seed * 100 + number
         parts.append(
             blocks.Blocks(
-                mixing.arrange(plan.mixing, corpora[: plan.core], corpora[plan.core :], seed=own),
+                mixing.arrange(plan.mixing, corpora[: plan.core], corpora[plan.core :], seed=phase_seed),
                 tokenizer,
                 length=phase.length,
                 batch_size=phase.batch_size,
@@ -203,11 +203,11 @@ def make_batches(plan: Pretraining, corpora: Sequence[Tokens], tokenizer, seed: 
                 masking=make_masking(plan, plan.masked_share, phase.max_predictions),
                 pairs=plan.pairs,
                 duplicates=plan.duplicates,
-                seed=own,
-                span=(done / steps, (done + phase.steps) / steps),
+                seed=phase_seed,
+                span=(steps_done / steps, (steps_done + phase.steps) / steps),
             )
         )
-        done += phase.steps
+        steps_done += phase.steps
     return Phases(parts, plan.phases)
 
 
@@ -216,11 +216,11 @@ def make_held_out(plan: Pretraining, texts: Sequence[Tokens], tokenizer, number:
 
     They mask 15% of the tokens in the model's own way, whatever share the training masks.
     """
-    rows, length = min(HELD_OUT_SEQUENCES, number), plan.phases[-1].length
+    batch_size, length = min(HELD_OUT_SEQUENCES, number), plan.phases[-1].length
     layout = mixing.arrange("as they are", [], texts)
     return blocks.Blocks(
-        layout, tokenizer, length=length, batch_size=rows,
-        steps=max(1, min(number, layout.count(length)) // rows),
+        layout, tokenizer, length=length, batch_size=batch_size,
+        steps=max(1, min(number, layout.count(length)) // batch_size),
         masking=make_masking(plan, HELD_OUT_SHARE), pairs=plan.pairs,
     )  # fmt: skip
 
@@ -231,8 +231,8 @@ def make_masking(plan: Pretraining, share: float | list[float], limit: int | Non
     For ELECTRA, 85% of the chosen tokens are masked and the others stay as they are: google-research/electra,
     pretrain/pretrain_helpers.py. Clark et al. 2020, section 3.1, mask them all.
     """
-    masked = {"masked": 0.85, "replaced": 0.0} if plan.architecture == "electra" else {}
-    return masking.Masking(plan.masking, share, limit, **masked)
+    options = {"masked": 0.85, "replaced": 0.0} if plan.architecture == "electra" else {}
+    return masking.Masking(plan.masking, share, limit, **options)
 
 
 def set_first_weights(
@@ -245,8 +245,8 @@ def set_first_weights(
 ) -> None:
     """Set a model's initial weights: random, or another model's, then those of the plan's `start`."""
     if initial:
-        same = initial.tokenizer.get_vocab() == tokenizer.get_vocab()
-        models.continue_from(model, initial.source, same, initial.title, initial.revision)
+        same_vocabulary = initial.tokenizer.get_vocab() == tokenizer.get_vocab()
+        models.continue_from(model, initial.source, same_vocabulary, initial.title, initial.revision)
     table, output = model.get_input_embeddings(), model.get_output_embeddings()
     with torch.no_grad():
         if "word vectors" in plan.start:
@@ -256,8 +256,8 @@ def set_first_weights(
         if "token counts" in plan.start:
             output.bias.copy_(torch.from_numpy(embeddings.log_counts(corpora, table.num_embeddings)))
         if "position waves" in plan.start:
-            places = models.encoder_of(model).embeddings.position_embeddings.weight
-            places.copy_(torch.from_numpy(embeddings.make_waves(*places.shape)))
+            positions = models.encoder_of(model).embeddings.position_embeddings.weight
+            positions.copy_(torch.from_numpy(embeddings.make_waves(*positions.shape)))
 
 
 def measure_held_out(model: torch.nn.Module, batches: blocks.Blocks, device) -> dict[str, float]:
@@ -277,10 +277,10 @@ def count_flops(model: torch.nn.Module, batches: Phases, adversarial: bool, step
     """Return the FLOPs of one step: those of matrix multiplications, forward and backward."""
     phase, _ = batches.find(step)
     sequences, length = batches.shape(step)
-    predicted = batches.parts[phase].masking.slots(length)
+    slots = batches.parts[phase].masking.slots(length)
     generator = model.generator.config if isinstance(model, models.Electra) else None
     passes = objectives.ADVERSARIAL_PASSES if adversarial else 1.0
-    return passes * sequences * costs.training_flops(model.config, length, predicted, generator)
+    return passes * sequences * costs.training_flops(model.config, length, slots, generator)
 
 
 def read_log(folder: Path) -> list[dict]:

@@ -26,8 +26,8 @@ def make_keys(*numbers: int | np.ndarray) -> np.ndarray:
 
 def draw_numbers(keys: np.ndarray, stream: int, count: int) -> np.ndarray:
     """Return random 64-bit numbers (keys, count), different for each key and each stream."""
-    begin = make_keys(keys, stream)[:, None]
-    return scramble(begin + WEYL * np.arange(1, count + 1, dtype=np.uint64))
+    seeds = make_keys(keys, stream)[:, None]
+    return scramble(seeds + WEYL * np.arange(1, count + 1, dtype=np.uint64))
 
 
 def to_share(numbers: np.ndarray) -> np.ndarray:
@@ -42,15 +42,15 @@ def permute(numbers: np.ndarray, count: int, keys: np.ndarray) -> np.ndarray:
     more are put through again.
     """
     base = isqrt(count - 1) + 1
-    other = -(-count // base)
+    other_base = -(-count // base)
     keys = np.broadcast_to(keys, numbers.shape)
     result = numbers.astype(np.uint64)
-    beyond = np.ones(len(result), bool)
-    while beyond.any():
-        left, right = np.divmod(result[beyond], np.uint64(other))
+    too_large = np.ones(len(result), bool)
+    while too_large.any():
+        left, right = np.divmod(result[too_large], np.uint64(other_base))
         for turn in range(0, 4, 2):
-            left = (left + make_keys(keys[beyond], turn, right)) % np.uint64(base)
-            right = (right + make_keys(keys[beyond], turn + 1, left)) % np.uint64(other)
-        result[beyond] = left * np.uint64(other) + right
-        beyond = result >= count
+            left = (left + make_keys(keys[too_large], turn, right)) % np.uint64(base)
+            right = (right + make_keys(keys[too_large], turn + 1, left)) % np.uint64(other_base)
+        result[too_large] = left * np.uint64(other_base) + right
+        too_large = result >= count
     return result.astype(np.int64)

@@ -51,21 +51,21 @@ class Text:
         """Return the token ids at places of any shape, as int64."""
         if len(self.ids) == 1:
             return self.ids[0][places].astype(np.int64)
-        found = np.empty(places.shape, np.int64)
+        token_ids = np.empty(places.shape, np.int64)
         for ids, (first, end) in zip(self.ids, pairwise(self.bounds), strict=True):
             inside = (places >= first) & (places < end)
-            found[inside] = ids[places[inside] - first]
-        return found
+            token_ids[inside] = ids[places[inside] - first]
+        return token_ids
 
     def find_documents(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return, for the document of each place (n,), the places of its first token and of the [SEP] at its end."""
         first, end = np.empty((2, *places.shape), np.int64)
         corpus = np.searchsorted(self.bounds, places, "right") - 1
         for number, starts in enumerate(self.starts):
-            here = corpus == number
-            before = self.bounds[number]
-            document = np.searchsorted(starts, places[here] - before, "right") - 1
-            first[here], end[here] = starts[document] + before, starts[document + 1] + before - 1
+            inside = corpus == number
+            offset = self.bounds[number]
+            document = np.searchsorted(starts, places[inside] - offset, "right") - 1
+            first[inside], end[inside] = starts[document] + offset, starts[document + 1] + offset - 1
         return first, end
 
 
@@ -77,8 +77,8 @@ def pack(texts: Iterable[str], tokenizer, folder: Path, hold_out: int = HELD_OUT
     is written last, so that an unfinished folder is not taken for whole.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    kind = np.uint16 if len(tokenizer) <= 2**16 else np.uint32
-    counts = {"type": kind.__name__, "left out": 0} | {split: {"pieces": 0, "documents": 0} for split in SPLITS}
+    dtype = np.uint16 if len(tokenizer) <= 2**16 else np.uint32
+    counts = {"type": dtype.__name__, "left out": 0} | {split: {"pieces": 0, "documents": 0} for split in SPLITS}
     texts = iter(texts)
     with all_cores(), ExitStack() as open_files:
         files = {
@@ -93,7 +93,7 @@ def pack(texts: Iterable[str], tokenizer, folder: Path, hold_out: int = HELD_OUT
                     counts["left out"] += 1
                     continue
                 split = SPLITS[bool(hold_out) and hash_text(text) % hold_out == 0]
-                files[f"{split}.ids"].write(np.array([*ids, tokenizer.sep_token_id], dtype=kind).tobytes())
+                files[f"{split}.ids"].write(np.array([*ids, tokenizer.sep_token_id], dtype=dtype).tobytes())
                 counts[split]["pieces"] += len(ids) + 1
                 counts[split]["documents"] += 1
                 files[f"{split}.starts"].write(np.int64(counts[split]["pieces"]).tobytes())
@@ -122,13 +122,13 @@ def open_packed(folder: Path, split: str = "train", name: str = "") -> Tokens:
     if not counts["documents"]:
         raise StudyError(f"{name}, {split.replace('_', ' ')}: no document; the corpus is too small")
     arrays = []
-    for file, kind, length in zip(
+    for file_name, dtype, length in zip(
         file_names(split), (record["type"], "int64"), (counts["pieces"], counts["documents"] + 1), strict=True
     ):
-        path, expected = folder / file, length * np.dtype(kind).itemsize
+        path, expected = folder / file_name, length * np.dtype(dtype).itemsize
         size = path.stat().st_size if path.is_file() else None
         if size != expected:
-            found = "missing" if size is None else f"{size:,} bytes where {expected:,} were written"
-            raise StudyError(f"{show_path(path)}: {found}; delete the folder {show_path(folder)} and run again")
-        arrays.append(np.memmap(path, dtype=kind, mode="r"))
+            problem = "missing" if size is None else f"{size:,} bytes where {expected:,} were written"
+            raise StudyError(f"{show_path(path)}: {problem}; delete the folder {show_path(folder)} and run again")
+        arrays.append(np.memmap(path, dtype=dtype, mode="r"))
     return Tokens(*arrays, name)

@@ -29,12 +29,12 @@ def judge_cell(published: float, ours: list[float]) -> str:
 
 def read_made_tables(study: "Study") -> dict[str, pd.DataFrame]:
     """Read the published tables made at a scale, by key, without figures, since these repeat cells of tables."""
-    found = {}
+    tables = {}
     for key, printed in params.load_tables().items():
         table = None if printed.kind == "curves" else results.find_table(paths.table(study.scale, key))
         if table is not None:
-            found[key] = table
-    return found
+            tables[key] = table
+    return tables
 
 
 def count_verdicts(study: "Study") -> pd.DataFrame:
@@ -43,15 +43,15 @@ def count_verdicts(study: "Study") -> pd.DataFrame:
     Tables are in the order of the notebooks. Those that have not been made, and figures without printed values, count
     zero.
     """
-    lines, made = [], read_made_tables(study)
+    rows, made_tables = [], read_made_tables(study)
     printed_tables = params.load_tables()
     for key in sorted(printed_tables, key=lambda key: printed_tables[key].notebook):
-        cells = made.get(key, pd.DataFrame(columns=["published", "ours", "verdict"]))
+        cells = made_tables.get(key, pd.DataFrame(columns=["published", "ours", "verdict"]))
         printed = cells[cells["published"].notna()]
-        ran = printed[printed["ours"].notna()]
-        verdicts = ran["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
-        lines.append({"table": key, "printed": len(printed), "ours beside": len(ran)} | verdicts.to_dict())
-    return pd.DataFrame(lines)
+        compared = printed[printed["ours"].notna()]
+        verdicts = compared["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+        rows.append({"table": key, "printed": len(printed), "ours beside": len(compared)} | verdicts.to_dict())
+    return pd.DataFrame(rows)
 
 
 def split_verdicts(verdicts: pd.DataFrame) -> dict[str, pd.Series]:

@@ -17,8 +17,8 @@ from lib.study.study import Study
 def forget_targets(plan: Plan) -> None:
     """Delete what marks the targets of a command line as done."""
     for stage, keys in plan.asked.items():
-        for one in keys:
-            for path in [*list_finished(plan, stage, one), paths.ROOT / receipts.name(plan.scale, stage, one)]:
+        for job in keys:
+            for path in [*list_finished(plan, stage, job), paths.ROOT / receipts.name(plan.scale, stage, job)]:
                 if path.is_dir():
                     shutil.rmtree(path)
                 else:
@@ -34,11 +34,11 @@ def list_unsaved(study: Study, model: str, datasets: list[str], protocol: str, f
     from lib.finetuning import saved  # imported here because it takes seconds
 
     unsaved, seeds = [], params.list_seeds(study.encoder(model).key, study.scale)
-    for key in datasets:
-        work = study.finetuning(model, key, protocol)
-        saved.check_free(folder / key, work.describe_saved({"protocol": protocol}))
-        if not saved.is_complete(folder / key, work.identify_saved(seeds)):
-            unsaved.append(key)
+    for dataset in datasets:
+        finetuning = study.finetuning(model, dataset, protocol)
+        saved.check_free(folder / dataset, finetuning.describe_saved({"protocol": protocol}))
+        if not saved.is_complete(folder / dataset, finetuning.identify_saved(seeds)):
+            unsaved.append(dataset)
     return unsaved
 
 
@@ -91,5 +91,5 @@ def list_finished(plan: Plan, stage: str, keys: Iterable[str]) -> Iterator[Path]
 
 def list_predictions(scale: str, run: Sequence[str], of: str) -> Iterator[Path]:
     """Return a run's prediction files, which also hold its records. `of`: a pattern for their last key."""
-    predicted = paths.predictions(scale, *run, of)
-    return predicted.parent.glob(predicted.name)
+    path = paths.predictions(scale, *run, of)
+    return path.parent.glob(path.name)

@@ -33,15 +33,15 @@ def exact(table: str) -> Test:
 
 def decide_exact(table: str, study: "Study") -> Judgement:
     """Judge by the share of a table's printed cells that are reproduced, among those that can be tested."""
-    found = open_table(study, table)
-    if found is None:
+    cells = open_table(study, table)
+    if cells is None:
         return Judgement(note=f"{table} not made yet")
-    tried = found[found["published"].notna() & (found["verdict"] != "n/a")]
-    if tried.empty:
+    testable = cells[cells["published"].notna() & (cells["verdict"] != "n/a")]
+    if testable.empty:
         return Judgement(note=f"no cell of {table} can be tested")
-    agree = (tried["verdict"] == "agrees").sum()
-    note = f"% of printed cells reproduced, {agree} of the {len(tried)} that can be tested"
-    return decide_share(agree, len(tried), agree == len(tried), note)
+    agree = (testable["verdict"] == "agrees").sum()
+    note = f"% of printed cells reproduced, {agree} of the {len(testable)} that can be tested"
+    return decide_share(agree, len(testable), agree == len(testable), note)
 
 
 def decide_share(part: int, of: int, holds: bool, note: str) -> Judgement:
@@ -85,34 +85,34 @@ def decide_times(table: str, models: list[str], than: str, ratio: float, margin:
     if times is None or not {*models, than} <= set(times["model"]):
         return Judgement(note="models not timed yet")
     wide = times.pivot(index="repetition", columns="model", values="seconds")
-    found = {}
+    judgements = {}
     for model in models:
         ratios = (wide[than] / wide[model]).tolist()
-        found[model] = Judgement(**statistics.judge_median(ratios, ratio, margin), n=len(wide))
-    asked = f"within {margin:g} of {ratio:g}" if margin else f"above {ratio:g}"
-    said = ", ".join(f"{model} {judged.effect:.2f}" for model, judged in found.items())
-    timed = f"medians of {len(wide)} paired repetitions, {times['device'].iloc[0]}"
-    note = f"speed, {than} being 1; tested: {asked}; {said}; {timed}"
-    return replace(decide_all(list(found.values())), note=note)
+        judgements[model] = Judgement(**statistics.judge_median(ratios, ratio, margin), n=len(wide))
+    condition = f"within {margin:g} of {ratio:g}" if margin else f"above {ratio:g}"
+    speeds = ", ".join(f"{model} {judgement.effect:.2f}" for model, judgement in judgements.items())
+    basis = f"medians of {len(wide)} paired repetitions, {times['device'].iloc[0]}"
+    note = f"speed, {than} being 1; tested: {condition}; {speeds}; {basis}"
+    return replace(decide_all(list(judgements.values())), note=note)
 
 
 def decide_shorter_inputs(study: "Study") -> Judgement:
     """Judge whether inputs are shorter with PubMed's vocabulary on every dataset, by paired differences in tokens."""
-    found = open_table(study, "gu-8")
-    if found is None:
+    lengths = open_table(study, "gu-8")
+    if lengths is None:
         return Judgement(note="gu-8 not made yet")
-    wide = found[found["verdict"] != "n/a"].pivot(index="row", columns="column", values="ours")
+    wide = lengths[lengths["verdict"] != "n/a"].pivot(index="row", columns="column", values="ours")
     if wide.empty:
         return Judgement(note="no row of gu-8 can be tested")
     differences = (wide["Wiki+Books vocab"] - wide["PubMed vocab"]).tolist()
     judged = statistics.judge(statistics.estimate_mean(differences)) | {"n": len(differences)}
     del judged["p"]  # the verdict rests on every dataset, not on the mean
-    shorter, rows = sum(d > 0 for d in differences), found["row"].nunique()
+    shorter, n_datasets = sum(d > 0 for d in differences), lengths["row"].nunique()
     if shorter < len(differences):
         judged["verdict"] = "fails"
     else:
-        judged["verdict"] = "holds" if len(wide) == rows else "undecided"
-    note = f"tokens saved per input; shorter on {shorter} of the {len(wide)} datasets we have in full, of {rows}"
+        judged["verdict"] = "holds" if len(wide) == n_datasets else "undecided"
+    note = f"tokens saved per input; shorter on {shorter} of the {len(wide)} datasets we have in full, of {n_datasets}"
     return Judgement(**judged, note=note)
 
 
@@ -128,11 +128,13 @@ def decide_whole_words(study: "Study") -> Judgement:
     better, than = WHOLE
     if unbuilt := [key for key in WHOLE if not paths.find(study.vocabulary(key).folder).is_dir()]:
         return Judgement(note=f"vocabulary '{unbuilt[0]}' not built yet")
-    one, other = (np.array(count_by_word(study.vocabulary(key).tokenizer(), words)) == 1 for key in (better, than))
-    found = 100 * (one.astype(int) - other)  # 100 or -100 for a word that only one of them keeps whole
-    judged = statistics.judge(statistics.estimate_mean(found.tolist()))
+    whole, other_whole = (
+        np.array(count_by_word(study.vocabulary(key).tokenizer(), words)) == 1 for key in (better, than)
+    )
+    differences = 100 * (whole.astype(int) - other_whole)  # 100 or -100 for a word that only one of them keeps whole
+    judged = statistics.judge(statistics.estimate_mean(differences.tolist()))
     note = f"% more of the distinct words of MeSH's terms kept whole, {better} against {than}"
-    return Judgement(**judged, n=len(found), note=note)
+    return Judgement(**judged, n=len(differences), note=note)
 
 
 def decide_core_share(study: "Study") -> Judgement:
@@ -146,28 +148,28 @@ def decide_core_share(study: "Study") -> Judgement:
     wide = counts.pivot(index=["core", "satellite"], columns="method", values=["core share", "distinct pairs"])
     gains = wide.xs("simultaneous", axis=1, level=1) - wide.xs("split files", axis=1, level=1)
     note = f"% more core text, mean of {len(wide)} cases"
-    for name, said in (("core share", "more core text"), ("distinct pairs", "more distinct document pairs")):
-        less = [core for core, _ in gains.index[gains[name] <= 0]]
-        note += f"; {said} in {len(wide) - len(less)}"
-        if less:
-            note += f", not with core {', '.join(less)}"
+    for measure, wording in (("core share", "more core text"), ("distinct pairs", "more distinct document pairs")):
+        cores = [core for core, _ in gains.index[gains[measure] <= 0]]
+        note += f"; {wording} in {len(wide) - len(cores)}"
+        if cores:
+            note += f", not with core {', '.join(cores)}"
     verdict = "holds" if (gains > 0).all(axis=None) else "fails"
     return Judgement(effect=100 * gains["core share"].mean(), n=len(wide), verdict=verdict, note=note)
 
 
 def decide_sizes(study: "Study") -> Judgement:
     """Judge whether models built as described have the printed numbers of parameters, rounded to the printed digits."""
-    found = open_table(study, "parameters")
-    if found is None:
+    parameters = open_table(study, "parameters")
+    if parameters is None:
         return Judgement(note="parameters not counted yet")
-    counted = found.set_index("model")["counted, millions"]
-    right, sizes = 0, []
+    counts = parameters.set_index("model")["counted, millions"]
+    correct, sizes = 0, []
     for model, printed in SIZES.items():
         digits = len(str(printed).rstrip("0"))
-        right += float(f"{counted[model]:.{digits}g}") == printed
-        sizes.append(f"{model} {counted[model]:.1f} (printed {printed})")
+        correct += float(f"{counts[model]:.{digits}g}") == printed
+        sizes.append(f"{model} {counts[model]:.1f} (printed {printed})")
     note = f"% of sizes that round to the printed one, in millions: {', '.join(sizes)}"
-    return decide_share(right, len(SIZES), right == len(SIZES), note)
+    return decide_share(correct, len(SIZES), correct == len(SIZES), note)
 
 
 def count_shattered(table: pd.DataFrame) -> pd.DataFrame:
@@ -175,9 +177,9 @@ def count_shattered(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     words = table[table["word"].notna()].drop_duplicates(["example", "vocabulary", "place"])
     printed = words[words["printed"].eq(True)]
-    for (example, vocabulary), found in printed.groupby(["example", "vocabulary"], sort=False):
-        cut = found[(found["count"] > 1) | (found["pieces"] == "[UNK]")]
-        rows.append({"example": example, "vocabulary": vocabulary, "printed words": len(found), "cut": len(cut),
+    for (example, vocabulary), group in printed.groupby(["example", "vocabulary"], sort=False):
+        cut = group[(group["count"] > 1) | (group["pieces"] == "[UNK]")]
+        rows.append({"example": example, "vocabulary": vocabulary, "printed words": len(group), "cut": len(cut),
                      "in pieces": ", ".join(cut["pieces"])})  # fmt: skip
     return pd.DataFrame(rows, columns=["example", "vocabulary", "printed words", "cut", "in pieces"])
 
@@ -186,12 +188,12 @@ def decide_shattered(study: "Study") -> Judgement:
     """Judge whether BERT's vocabulary splits more printed words than PubMedBERT's in each example of attention."""
     than, better = CUT
     table = open_table(study, "gu-figure-3")
-    found = pd.DataFrame() if table is None else count_shattered(table)
-    named = found[found["vocabulary"].isin([better, than])] if len(found) else found
-    if not len(named) or named["vocabulary"].nunique() < 2:
+    counts = pd.DataFrame() if table is None else count_shattered(table)
+    compared = counts[counts["vocabulary"].isin([better, than])] if len(counts) else counts
+    if not len(compared) or compared["vocabulary"].nunique() < 2:
         return Judgement(note="vocabularies not compared yet")
-    cut = named.pivot(index="example", columns="vocabulary", values="cut")
-    words = named.drop_duplicates("example")["printed words"].sum()
+    cut = compared.pivot(index="example", columns="vocabulary", values="cut")
+    words = compared.drop_duplicates("example")["printed words"].sum()
     fewer = cut[than] - cut[better]
     note = (
         f"% of {words} printed words, of which {than} splits {cut[than].sum()} and {better} {cut[better].sum()}; fewer "
@@ -215,16 +217,16 @@ def decide_one_class(study: "Study") -> Judgement:
     from scipy import stats  # here, because importing it takes most of a second
 
     cells = study.published(ANSWERS)
-    asked = cells.loc[cells["score"].isin(RECALLS), tables.RUN].drop_duplicates()
-    runs = study.results().merge(asked, on=tables.RUN)
+    run_keys = cells.loc[cells["score"].isin(RECALLS), tables.RUN].drop_duplicates()
+    runs = study.results().merge(run_keys, on=tables.RUN)
     if runs.empty:
         return Judgement(note=f"no run of {ANSWERS} yet")
-    each = runs.pivot(index=["model", *tables.SEED, "fold"], columns="score", values="value")
-    always = each[RECALLS].eq([100, 0]).all(axis=1)
+    recalls = runs.pivot(index=["model", *tables.SEED, "fold"], columns="score", values="value")
+    always = recalls[RECALLS].eq([100, 0]).all(axis=1)
     by_model = always.groupby("model").agg(["sum", "size"])
     share = always.mean()
     interval = stats.binomtest(int(always.sum()), len(always)).proportion_ci()
-    said = ", ".join(f"{model} {line['sum']} of {line['size']}" for model, line in by_model.iterrows())
+    shares = ", ".join(f"{model} {row['sum']} of {row['size']}" for model, row in by_model.iterrows())
     if by_model["sum"].between(1, by_model["size"] - 1).any():
         verdict = "holds"
     else:
@@ -232,7 +234,7 @@ def decide_one_class(study: "Study") -> Judgement:
     return Judgement(
         effect=100 * share, ci_low=100 * interval.low, ci_high=100 * interval.high, n=len(always), n_sets=1,
         n_pretrainings=1, n_seeds=int(by_model["size"].min()), verdict=verdict,
-        note=f"% of runs that answer yes to every question: {said}",
+        note=f"% of runs that answer yes to every question: {shares}",
     )  # fmt: skip
 
 
@@ -256,23 +258,23 @@ def decide_entity_gain(study: "Study") -> Judgement:
     not_scored = Judgement(note=f"no entities scored yet of {run.model} under {run.protocol}")
     if compared is None:
         return not_scored
-    sets = compared["dataset"].isin(row.dataset for row in params.load("tables", TABLE).rows.values())
+    in_table = compared["dataset"].isin(row.dataset for row in params.load("tables", TABLE).rows.values())
     scored = (compared["kind"] == "metric") & (compared["first"] == ENTITIES) & (compared["n"] > 0)
-    lines = compared[scored & sets & (compared["model"] == run.model) & (compared["protocol"] == run.protocol)]
+    lines = compared[scored & in_table & (compared["model"] == run.model) & (compared["protocol"] == run.protocol)]
     if lines.empty:
         return not_scored
-    found = dict(list(lines.groupby("second")))
-    gaps = {name: judge_by_set(list_differences(part)) for name, part in found.items()}
-    without, counted, entities = gaps[WORDS], gaps[WORDS_AND_O], found[WORDS_AND_O]
+    by_definition = dict(list(lines.groupby("second")))
+    gaps = {name: judge_by_set(list_differences(group)) for name, group in by_definition.items()}
+    without_o, with_o, entities = gaps[WORDS], gaps[WORDS_AND_O], by_definition[WORDS_AND_O]
     note = (
         f"{run.model} under {run.protocol} on {', '.join(entities['dataset'])}: "
-        f"{entities['first_value'].mean():.2f} by entity, by word {without.effect:+.2f} without O "
-        f"({without.ci_low:+.2f} to {without.ci_high:+.2f}), {counted.effect:+.2f} with O"
+        f"{entities['first_value'].mean():.2f} by entity, by word {without_o.effect:+.2f} without O "
+        f"({without_o.ci_low:+.2f} to {without_o.ci_high:+.2f}), {with_o.effect:+.2f} with O"
     )
     if study.budget.pretraining.recipe is None:
         return hold_against_print(entities, note)
-    counted = replace(counted, verdict="undecided", p=np.nan)  # p belongs to the verdict replaced here
-    return replace(counted, note=f"{note}, which is the effect; not the paper's size of model")
+    with_o = replace(with_o, verdict="undecided", p=np.nan)  # p belongs to the verdict replaced here
+    return replace(with_o, note=f"{note}, which is the effect; not the paper's size of model")
 
 
 def list_differences(lines: pd.DataFrame) -> list[list[float]]:
@@ -308,6 +310,6 @@ def hold_against_print(entities: pd.DataFrame, note: str) -> Judgement:
 
 def judge_by_set(differences: list[list[float]], relation: statistics.Relation = "beats", margin=0.0) -> Judgement:
     """Judge the mean over datasets of differences that are averaged over seeds, for a single pretraining."""
-    found = statistics.estimate_mean([float(np.mean(values)) for values in differences])
+    estimate = statistics.estimate_mean([float(np.mean(values)) for values in differences])
     runs = {"n_sets": len(differences), "n_pretrainings": 1, "n_seeds": min(map(len, differences))}
-    return Judgement(**statistics.judge(found, relation, margin), n=sum(map(len, differences)), **runs)
+    return Judgement(**statistics.judge(estimate, relation, margin), n=sum(map(len, differences)), **runs)

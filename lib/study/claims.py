@@ -251,10 +251,10 @@ def is_corrected(claim: Claim) -> bool:
 
 def find_claim(key: str) -> Claim:
     """Return the claim with this key. Raises StudyError with the nearest names if there is none."""
-    found = next((claim for claim in CLAIMS if claim.key == key), None)
-    if found is None:
+    claim = next((candidate for candidate in CLAIMS if candidate.key == key), None)
+    if claim is None:
         raise unknown("claim", key, NOT_TESTED)
-    return found
+    return claim
 
 
 def list_claim_runs(study: "Study") -> list[params.RunKey]:
@@ -264,8 +264,8 @@ def list_claim_runs(study: "Study") -> list[params.RunKey]:
     for part in parts:
         if isinstance(part, Pairs) and part.runs:
             cells = pairs.list_compared_cells(part, study)
-            made = cells.loc[cells["why_not"] == "", ["model", "dataset", "protocol"]]
-            runs += made.itertuples(index=False, name=None)
+            run_keys = cells.loc[cells["why_not"] == "", ["model", "dataset", "protocol"]]
+            runs += run_keys.itertuples(index=False, name=None)
     return list(dict.fromkeys(runs))
 
 
@@ -275,16 +275,16 @@ def judge_claims(study: "Study") -> pd.DataFrame:
     `p` is corrected for all claims that an interval decides, measured or not. A verdict that does not survive the
     correction is weakened.
     """
-    lines = [judge_alone(claim, study) for claim in CLAIMS]
-    family = [line for line, claim in zip(lines, CLAIMS, strict=True) if is_corrected(claim)]
-    ps = statistics.correct([1.0 if np.isnan(line["p"]) else line["p"] for line in family])
-    for line, p in zip(family, ps, strict=True):
-        if not np.isnan(line["p"]):
-            line["p"] = p
-            if line["verdict"] in ("holds", "fails") and p >= statistics.SIGNIFICANT:
-                line["verdict"] = statistics.weaken(line["verdict"])
-                line["note"] = f"not significant after correction for {len(family)} claims; {line['note']}"
-    return tabulate_claims(lines)
+    rows = [judge_alone(claim, study) for claim in CLAIMS]
+    family = [row for row, claim in zip(rows, CLAIMS, strict=True) if is_corrected(claim)]
+    p_values = statistics.correct([1.0 if np.isnan(row["p"]) else row["p"] for row in family])
+    for row, p_value in zip(family, p_values, strict=True):
+        if not np.isnan(row["p"]):
+            row["p"] = p_value
+            if row["verdict"] in ("holds", "fails") and p_value >= statistics.SIGNIFICANT:
+                row["verdict"] = statistics.weaken(row["verdict"])
+                row["note"] = f"not significant after correction for {len(family)} claims; {row['note']}"
+    return tabulate_claims(rows)
 
 
 def judge_one(study: "Study", key: str) -> pd.Series:
@@ -298,12 +298,12 @@ def judge_one(study: "Study", key: str) -> pd.Series:
 def show_of(study: "Study", table: str) -> HTML:
     """Show the claims tested on a published table or figure: one row each, with the paper's effect and ours."""
     rows = []
-    for claim in (one for one in CLAIMS if one.test.parts and table in one.test.tables):
-        line = judge_one(study, claim.key)
-        interval = "" if np.isnan(line["ci_low"]) else f"{line['ci_low']:+.2f} to {line['ci_high']:+.2f}"
-        rows.append({"claim": line["statement"], "paper, all its sets": line["paper_effect"],
-                     "paper, our sets": line["paper_effect_here"], "ours": line["effect"], "95% interval": interval,
-                     "runs": line["n"], "verdict before correction": line["verdict"],
+    for claim in (candidate for candidate in CLAIMS if candidate.test.parts and table in candidate.test.tables):
+        row = judge_one(study, claim.key)
+        interval = "" if np.isnan(row["ci_low"]) else f"{row['ci_low']:+.2f} to {row['ci_high']:+.2f}"
+        rows.append({"claim": row["statement"], "paper, all its sets": row["paper_effect"],
+                     "paper, our sets": row["paper_effect_here"], "ours": row["effect"], "95% interval": interval,
+                     "runs": row["n"], "verdict before correction": row["verdict"],
                      "not tested": claim.not_tested})  # fmt: skip
     return show.table(rows)
 
@@ -311,12 +311,12 @@ def show_of(study: "Study", table: str) -> HTML:
 def judge_alone(claim: Claim, study: "Study") -> dict:
     """Return the row of one claim before p is corrected and the verdict limited."""
     test = claim.test
-    judged = test.decide(study)
+    judgement = test.decide(study)
     if study.budget.made_up:
-        judged = replace(judged, verdict="n/a", note=results.MADE_UP)
-    printed = results.read_claims().set_index("claim").loc[claim.key, ["paper", "statement", "test"]].to_dict()
-    said = {"about": test.about, "unit": test.unit, "not_tested": claim.not_tested}
-    return {"claim": claim.key} | printed | asdict(judged) | said
+        judgement = replace(judgement, verdict="n/a", note=results.MADE_UP)
+    wording = results.read_claims().set_index("claim").loc[claim.key, ["paper", "statement", "test"]].to_dict()
+    test_fields = {"about": test.about, "unit": test.unit, "not_tested": claim.not_tested}
+    return {"claim": claim.key} | wording | asdict(judgement) | test_fields
 
 
 def tabulate_claims(lines: list[dict]) -> pd.DataFrame:
@@ -328,17 +328,17 @@ def tabulate_claims(lines: list[dict]) -> pd.DataFrame:
 
 def read_verdicts(study: "Study") -> pd.DataFrame:
     """Return the judged claims; before notebook 01 has run, all have the verdict n/a."""
-    found = results.find_table(paths.table(study.scale, "claims"))
-    return results.read_claims().assign(n=0, verdict="n/a", note="") if found is None else found
+    judged = results.find_table(paths.table(study.scale, "claims"))
+    return results.read_claims().assign(n=0, verdict="n/a", note="") if judged is None else judged
 
 
 def describe_verdict(claim: dict) -> str:
     """Phrase a verdict for a sentence, noting if the claim was tested only in part or on few datasets."""
-    said = {"fails": "does not hold"}.get(claim["verdict"], claim["verdict"])
+    phrase = {"fails": "does not hold"}.get(claim["verdict"], claim["verdict"])
     if claim["verdict"] in ("holds", "fails") and 0 < claim["n_sets"] < statistics.SETS:
-        said += " on these sets"
+        phrase += " on these sets"
     in_part = NOT_TESTED.get(claim["claim"]) and claim["verdict"] in ("holds", "points that way")
-    return f"{said} as far as tested" if in_part else said
+    return f"{phrase} as far as tested" if in_part else phrase
 
 
 def list_measured_recipes(judged: pd.DataFrame) -> pd.DataFrame:
@@ -375,17 +375,17 @@ def describe_recipe(claim: dict, paper: str) -> str:
 
 def list_about(judged: pd.DataFrame) -> dict[About, pd.DataFrame]:
     """Group the claims by what they are about, in the order of KINDS."""
-    about = judged["claim"].map({claim.key: claim.test.about for claim in CLAIMS})
-    return {kind: judged[about == kind] for kind in KINDS}
+    kinds = judged["claim"].map({claim.key: claim.test.about for claim in CLAIMS})
+    return {kind: judged[kinds == kind] for kind in KINDS}
 
 
 def tally(judged: pd.DataFrame) -> pd.DataFrame:
     """Count the claims by verdict: claims about scores per paper and in total, other kinds in total only."""
-    lines = []
-    for about, found in list_about(judged).items():
-        parts = [(name, found[found["paper"] == paper]) for paper, name in results.list_papers().items()]
-        for name, part in [*(parts if about == "scores" else []), ("all", found)]:
-            verdicts = part["verdict"].tolist()
-            counts = {words: verdicts.count(verdict) for verdict, words in VERDICTS.items()}
-            lines.append({"what": KINDS[about], "paper": name, "of": len(verdicts)} | counts)
-    return pd.DataFrame(lines)
+    rows = []
+    for kind, claims in list_about(judged).items():
+        by_paper = [(name, claims[claims["paper"] == paper]) for paper, name in results.list_papers().items()]
+        for name, subset in [*(by_paper if kind == "scores" else []), ("all", claims)]:
+            verdicts = subset["verdict"].tolist()
+            counts = {column: verdicts.count(verdict) for verdict, column in VERDICTS.items()}
+            rows.append({"what": KINDS[kind], "paper": name, "of": len(verdicts)} | counts)
+    return pd.DataFrame(rows)

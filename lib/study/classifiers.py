@@ -57,24 +57,27 @@ def run_classifier(study: "Study", key: str, dataset: str, protocol: str) -> dic
     path = paths.tuning(study.scale, key, dataset, protocol)
     text = (artefacts.read_record(paths.corpus(study.scale, CORPUS)) or {}).get("content", "")
     name = provenance.fingerprint(VERSION, data.fingerprints(), text, seed)
-    tried = tuning.search(SPACES[key], try_out, trials, path, name, seed)
-    chosen = {name: tried[0][name] for name in SPACES[key]}
+    trial_records = tuning.search(SPACES[key], try_out, trials, path, name, seed)
+    chosen = {name: trial_records[0][name] for name in SPACES[key]}
     runs = []
     for fold in range(1, min(data.folds, settings.folds or data.folds) + 1):
         train, test = (data.load(split, fold) for split in ("train", "test"))
-        begun = time.monotonic()
+        start_time = time.monotonic()
         predicted = [(name,) for name in predict_classes(key, chosen, train, test, vectors, seed)]
         sizes = {"train": len(train), "test": len(test)}
         runs.append({
             "seed": seed, "fold": fold, "settings": chosen, "scores": data.score(test, predicted),
             "collapsed": "one answer only" if len(set(predicted)) == 1 else "", "instances": sizes, "rows": sizes,
             "cut": {"test": sum(len(split_words(one)) > WORDS for one in test)},
-            "seconds": round(time.monotonic() - begun), "commit": provenance.commit(),
+            "seconds": round(time.monotonic() - start_time), "commit": provenance.commit(),
         })  # fmt: skip
     result = {
         "model": key, "model title": TITLES[key], "dataset": dataset, "protocol": protocol, "scale": study.scale,
         "metric": data.metric, "main score": data.main_score, "chosen on dev": chosen,
-        "candidates": [{("dev accuracy" if name == "score" else name): v for name, v in t.items()} for t in tried],
+        "candidates": [
+            {("dev accuracy" if name == "score" else name): value for name, value in trial.items()}
+            for trial in trial_records
+        ],
         "runs": runs,
     }  # fmt: skip
     artefacts.write_json(paths.results(study.scale, key, dataset, protocol), result)
@@ -84,8 +87,8 @@ def run_classifier(study: "Study", key: str, dataset: str, protocol: str) -> dic
 @cache
 def look_up_vectors(study: "Study", seed: int, words: tuple[str, ...]) -> np.ndarray:
     """Return FastText vectors (Bojanowski et al. 2017) trained on the clinical corpus, also for words it lacks."""
-    trained = train_vectors(study, seed)
-    return np.array([trained[word] for word in words])
+    vectors = train_vectors(study, seed)
+    return np.array([vectors[word] for word in words])
 
 
 @cache

@@ -127,10 +127,10 @@ def how_to_go_on(again: bool) -> str:
 
 def run_targets(options: argparse.Namespace) -> int:
     scales = params.keys("scales")
-    named = [word for word in options.words if word in scales]
-    if len(named) > 1:
-        raise StudyError(f"one scale at a time, not {' and '.join(named)}")
-    scale = named[0] if named else "smoke"
+    scale_words = [word for word in options.words if word in scales]
+    if len(scale_words) > 1:
+        raise StudyError(f"one scale at a time, not {' and '.join(scale_words)}")
+    scale = scale_words[0] if scale_words else "smoke"
     words = [word for word in options.words if word != scale]
     if options.quick:
         if scale != "released":
@@ -150,7 +150,7 @@ def run_targets(options: argparse.Namespace) -> int:
     try:
         wanted = plan.Plan(scale, words)
     except StudyError:
-        if not named and len(words) == 1:
+        if not scale_words and len(words) == 1:
             names = chain(scales, *plan.list_targets(scale).values(), ("record", "data", "test", "lab"))
             raise unknown("scale or target", words[0], names) from None
         raise
@@ -161,14 +161,14 @@ def run_targets(options: argparse.Namespace) -> int:
         from lib.study import workload  # imported here because it takes seconds
 
         print(workload.describe_downloads(wanted), flush=True)
-    where = choose_place(options)
+    flags = choose_place(options)
     if options.again:
-        where.append("--forcerun")
+        flags.append("--forcerun")
         for stage, keys in wanted.asked.items():
-            where += [receipts.name(scale, stage, one) for one in keys]
+            flags += [receipts.name(scale, stage, job) for job in keys]
     receipts.forget_deleted(scale)
     if options.dry_run:
-        status, output = graph.snakemake(scale, words, [*where, "--dry-run"], stream=options.verbose)
+        status, output = graph.snakemake(scale, words, [*flags, "--dry-run"], stream=options.verbose)
         if not options.verbose and not status:
             print(graph.describe_plan(wanted, output))
         return status
@@ -179,7 +179,7 @@ def run_targets(options: argparse.Namespace) -> int:
         if options.again:
             anew.forget_targets(wanted)
         # On a cluster the runner's lines go to the job logs, so Snakemake's own output is shown.
-        status, output = graph.snakemake(scale, words, [*where, "--keep-going"], stream=bool(options.profile))
+        status, output = graph.snakemake(scale, words, [*flags, "--keep-going"], stream=bool(options.profile))
         if "Nothing to be done" in output:
             print(f"Nothing to do: everything asked for at scale '{scale}' is up to date.")
         return finish(scale, status != 0, options.again)
@@ -191,27 +191,27 @@ def evaluate(words: list[str]) -> int:
     The run ends with a page of its scores.
     """
     parser = argparse.ArgumentParser("run_all.sh evaluate")
-    model = "a folder in the save_pretrained layout, a hub name, or a key; default: encoder-14m, which ships"
-    parser.add_argument("--model", default=exploring.SHIPPED, type=name_encoder, help=model)
+    model_help = "a folder in the save_pretrained layout, a hub name, or a key; default: encoder-14m, which ships"
+    parser.add_argument("--model", default=exploring.SHIPPED, type=name_encoder, help=model_help)
     parser.add_argument("--protocol", default="gu", help=f"whose rules: {', '.join(params.keys('protocols'))}")
-    sets = parser.add_mutually_exclusive_group()
-    sets.add_argument("--datasets", nargs="*", help="default: those that the protocol's paper prints scores on")
-    own = "your own: train, dev and test as CoNLL, BRAT, PubTator, CSV, TSV or JSON lines (docs/adding.md)"
-    sets.add_argument("--data", metavar="FOLDER", type=as_path, help=own)
-    others = f"encoders to put beside it; without a name {', '.join(params.keys('encoders'))}"
-    parser.add_argument("--compare", nargs="*", metavar="MODEL", type=name_encoder, help=others)
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--datasets", nargs="*", help="default: those that the protocol's paper prints scores on")
+    data_help = "your own: train, dev and test as CoNLL, BRAT, PubTator, CSV, TSV or JSON lines (docs/adding.md)"
+    group.add_argument("--data", metavar="FOLDER", type=as_path, help=data_help)
+    compare_help = f"encoders to put beside it; without a name {', '.join(params.keys('encoders'))}"
+    parser.add_argument("--compare", nargs="*", metavar="MODEL", type=name_encoder, help=compare_help)
     parser.add_argument("--scale", default="laptop", help="whose budget: laptop, or paper for the paper's own settings")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
-    where = "where to save the best model of each dataset, in a folder of its name"
-    parser.add_argument("--save", metavar="FOLDER", type=as_path, help=where)
+    save_help = "where to save the best model of each dataset, in a folder of its name"
+    parser.add_argument("--save", metavar="FOLDER", type=as_path, help=save_help)
     options = parser.parse_args(words)
     from lib.study import evaluation  # imported here because it takes seconds
 
     if not options.data:
         paths.require_data(options.scale)
-    asked = [options.scale, evaluation.ask(options), "--partial", "--cores", str(options.cores)]
-    return main([*asked, "--dry-run"] if options.dry_run else asked)
+    command_line = [options.scale, evaluation.ask(options), "--partial", "--cores", str(options.cores)]
+    return main([*command_line, "--dry-run"] if options.dry_run else command_line)
 
 
 def show_leaderboard(words: list[str]) -> int:
@@ -220,8 +220,8 @@ def show_leaderboard(words: list[str]) -> int:
     All result files are read and checked before the page runs.
     """
     parser = argparse.ArgumentParser("run_all.sh leaderboard")
-    what = "of result files (docs/results_format.md)"
-    parser.add_argument("folders", nargs="*", metavar="FOLDER", type=as_path, help=what)
+    folder_help = "of result files (docs/results_format.md)"
+    parser.add_argument("folders", nargs="*", metavar="FOLDER", type=as_path, help=folder_help)
     parser.add_argument("--scale", default="laptop", help="whose results stand beside the files'")
     options = parser.parse_intermixed_args(words)
     from lib.study import result_files, runner  # imported here because it takes seconds
@@ -265,8 +265,8 @@ def check_targets(wanted: plan.Plan, partial: bool) -> None:
     for dataset in wanted.study.budget.datasets or []:
         registry.lookup(dataset)
     for stage, keys in wanted.jobs.items():
-        for one in keys:
-            wanted.state(stage, *one)
+        for job in keys:
+            wanted.state(stage, *job)
 
 
 def find_groups(wanted: plan.Plan) -> set[str] | None:
@@ -283,17 +283,17 @@ def find_groups(wanted: plan.Plan) -> set[str] | None:
     for model, protocol in wanted.asked["evaluation"]:
         runs += wanted.requested(model, protocol)
     datasets = {dataset for _, dataset, _ in runs}
-    files = set()  # glob patterns of the corpora's raw files
+    patterns = set()  # of the corpora's raw files
     for (key,) in wanted.jobs["corpus"]:
-        files |= {params.load("sources", source).files for source in wanted.study.corpus(key).sources}
-    texts_of = set()
+        patterns |= {params.load("sources", source).files for source in wanted.study.corpus(key).sources}
+    text_groups = set()
     for name, group in downloads.load_manifest().items():
-        if any(fnmatch.filter(group.paths(), pattern) for pattern in files):
-            texts_of.add(name)
+        if any(fnmatch.filter(group.paths(), pattern) for pattern in patterns):
+            text_groups.add(name)
     registered = datasets & {*registry.DATASETS}
     if datasets and not registered:
-        return texts_of
-    return {registry.lookup(dataset).group for dataset in registered} | texts_of | {"vocab"}
+        return text_groups
+    return {registry.lookup(dataset).group for dataset in registered} | text_groups | {"vocab"}
 
 
 def choose_place(options: argparse.Namespace) -> list[str]:
@@ -351,9 +351,9 @@ def finish(scale: str, failed: bool, again: bool = False) -> int:
 
 def take_over_results(scale: str) -> int:
     """Copy the results of a run into the record, and print how many files changed."""
-    changed = record.take_over(scale)
-    print(f"{len(changed)} files of outputs/record/{scale}/ are new or changed" if changed else "Nothing has changed.")
-    if changed:
+    files = record.take_over(scale)
+    print(f"{len(files)} files of outputs/record/{scale}/ are new or changed" if files else "Nothing has changed.")
+    if files:
         record.update_summaries(scale)
         print("See git diff, then commit them.")
     return 0
@@ -372,14 +372,14 @@ def print_status(scale: str, words: list[str]) -> int:
         return status
     columns, *jobs = [line.split("\t") for line in output.splitlines() if line.count("\t") > 3]
     summary = pd.DataFrame(jobs, columns=columns)
-    for rule, found in summary.groupby("rule", sort=False):
-        print(f"{rule:12} {(found['plan'] == 'no update').sum()} of {len(found)} done")
+    for rule, rule_jobs in summary.groupby("rule", sort=False):
+        print(f"{rule:12} {(rule_jobs['plan'] == 'no update').sum()} of {len(rule_jobs)} done")
     for lock in sorted(paths.output(scale, "running").glob("*.lock")):
         running = artefacts.is_locked(lock)
-        how_far = graph.describe_progress(lock) if running else ""
-        print(f"{'running' if running else 'interrupted':12} {lock.stem} {how_far}")
-    for copy in sorted(paths.output(scale, "failed").glob("*.ipynb")):
-        print(f"{'FAILED':12} {copy.stem}")
+        progress = graph.describe_progress(lock) if running else ""
+        print(f"{'running' if running else 'interrupted':12} {lock.stem} {progress}")
+    for page in sorted(paths.output(scale, "failed").glob("*.ipynb")):
+        print(f"{'FAILED':12} {page.stem}")
     return 0
 
 
@@ -390,14 +390,14 @@ def count_cores() -> int:
 
 def run_tests(options: list[str]) -> int:
     """Run ruff, then pytest; return the exit status of the first that fails, else 0."""
-    begun = time.monotonic()
-    on_every_core = ["--numprocesses=auto", "--dist=loadfile", "--no-loadscope-reorder"]  # in tests/conftest.py's order
+    start = time.monotonic()
+    parallel = ["--numprocesses=auto", "--dist=loadfile", "--no-loadscope-reorder"]  # in tests/conftest.py's order
     threads = {"OMP_NUM_THREADS": "1"}  # per worker, because workers already fill the cores
-    for command in (["ruff", "check", "."], ["pytest", *on_every_core, *options]):
+    for command in (["ruff", "check", "."], ["pytest", *parallel, *options]):
         status = subprocess.run([sys.executable, "-m", *command], cwd=paths.ROOT, env=threads | os.environ).returncode
         if status:
             return status
-    print(f"all tests passed in {time.monotonic() - begun:.0f} s")
+    print(f"all tests passed in {time.monotonic() - start:.0f} s")
     return 0
 
 

@@ -48,20 +48,20 @@ def list_attended(study: "Study") -> list[str]:
 
 def choose_comparison(study: "Study") -> Comparison | None:
     """Return the first of COMPARISONS that is possible at a scale, with its possible datasets, or None."""
-    for one in COMPARISONS:
-        pair = one.general, one.biomedical
-        possible = [
+    for comparison in COMPARISONS:
+        pair = comparison.general, comparison.biomedical
+        datasets = [
             key
-            for key in one.datasets
-            if not any(published.find_obstacle(study, model, [[key]], one.protocol) for model in pair)
+            for key in comparison.datasets
+            if not any(published.find_obstacle(study, model, [[key]], comparison.protocol) for model in pair)
         ]
-        if possible:
-            return replace(one, datasets=tuple(possible))
+        if datasets:
+            return replace(comparison, datasets=tuple(datasets))
     return None
 
 
 def list_contrast_runs(study: "Study") -> list[params.RunKey]:
     """List model, dataset and protocol of every run whose predictions are compared."""
-    one = choose_comparison(study)
-    pair = (one.general, one.biomedical) if one else ()
-    return [(model, key, one.protocol) for key in (one.datasets if one else ()) for model in pair]
+    comparison = choose_comparison(study)
+    pair = (comparison.general, comparison.biomedical) if comparison else ()
+    return [(model, key, comparison.protocol) for key in (comparison.datasets if comparison else ()) for model in pair]

@@ -55,8 +55,8 @@ class Corpus(params.Registered):
     @property
     def access(self) -> str:
         """`credentialed` if any of its sources is, at any scale, else `public`."""
-        named = (*self.settings.sources, *self.settings.samples)
-        return "credentialed" if "credentialed" in {params.load("sources", one).access for one in named} else "public"
+        sources = (*self.settings.sources, *self.settings.samples)
+        return "credentialed" if "credentialed" in {params.load("sources", key).access for key in sources} else "public"
 
     @property
     def recipe(self) -> dict:
@@ -84,12 +84,15 @@ class Corpus(params.Registered):
         )
 
         def write(new: Path) -> dict:
-            made, path = [], new / "documents.parquet"
-            for (source, file), of in rows.items():
-                record, left_out = artefacts.read_record(of.parent), params.load("sources", source).leave_out.get(file)
+            inputs, path = [], new / "documents.parquet"
+            for (source, file), rows_path in rows.items():
+                record, left_out = (
+                    artefacts.read_record(rows_path.parent),
+                    params.load("sources", source).leave_out.get(file),
+                )
                 counted = record["read"], record["too long"], record["unknown headings"]
-                made.append(Rows(of, source, file, *counted, left_out))
-            counts = build_corpus(made, path, rules, choose_rule(settings.selection), settings.part, self.until)
+                inputs.append(Rows(rows_path, source, file, *counted, left_out))
+            counts = build_corpus(inputs, path, rules, choose_rule(settings.selection), settings.part, self.until)
             names = ["read", "kept", "words", "bytes", "unknown headings", *REASONS]
             totals = pd.DataFrame(counts)[names].sum()
             if not totals["kept"]:
@@ -122,8 +125,8 @@ def describe_selection(selection: str | None) -> dict | None:
     if not selection:
         return None
     rules = params.load("selections", selection).model_dump(exclude=PROSE)
-    of = describe_selection(rules["complement_of"])
-    return rules | {"complement": of} if of else rules
+    complement = describe_selection(rules["complement_of"])
+    return rules | {"complement": complement} if complement else rules
 
 
 def choose_rule(selection: str | None) -> Choice | None:
@@ -139,5 +142,5 @@ def choose_rule(selection: str | None) -> Choice | None:
 
 def list_whole(study: "Study") -> list[Corpus]:
     """List the buildable registered corpora within the scale's budget that are not parts of others."""
-    found = (study.corpus(key) for key in study.budget.shown_corpora or params.keys("corpora"))
-    return [corpus for corpus in found if corpus.settings.part == 1 and not corpus.why_not]
+    corpora = (study.corpus(key) for key in study.budget.shown_corpora or params.keys("corpora"))
+    return [corpus for corpus in corpora if corpus.settings.part == 1 and not corpus.why_not]

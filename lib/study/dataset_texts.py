@@ -25,29 +25,29 @@ VERSION = 2  # of the index; raised when the same files yield other test sentenc
 
 def tests_at_hand(study: "Study") -> dict[str, list[Path]]:
     """Return the files of every test set at hand, over all folds; for SQuAD, whose test set is secret, the dev set."""
-    found = {}
+    files = {}
     for dataset in map(study.dataset, registry.DATASETS):
         split = "test" if "test" in dataset.files else "dev"
         try:
-            found[dataset.key] = [path for fold in range(1, dataset.folds + 1) for path in dataset.paths(split, fold)]
+            files[dataset.key] = [path for fold in range(1, dataset.folds + 1) for path in dataset.paths(split, fold)]
         except StudyError:
             continue
-    return found
+    return files
 
 
 def test_files(study: "Study") -> list[Path]:
     """List the files that test_texts reads, for its fingerprint."""
-    return datasets.list_data_files(path for found in tests_at_hand(study).values() for path in found)
+    return datasets.list_data_files(path for files in tests_at_hand(study).values() for path in files)
 
 
 @cache
 def test_texts(study: "Study") -> dict[str, list[str]]:
     """Return the natural texts of every test set at hand: sentences, titles, abstracts, snippets, questions."""
-    found = {}
+    texts = {}
     for key in tests_at_hand(study):
         dataset = study.dataset(key)
-        found[key] = dataset.natural_texts("test" if "test" in dataset.files else "dev")
-    return found
+        texts[key] = dataset.natural_texts("test" if "test" in dataset.files else "dev")
+    return texts
 
 
 def read_test_sentences(study: "Study", key: str) -> list[str]:
@@ -69,14 +69,14 @@ def compare_sets(study: "Study") -> str:
     path = paths.recorded(paths.table(study.scale, "test-sets"))
     if not path.exists():
         return ""
-    recorded, here = set(results.read_table(path)["dataset"]), set(tests_at_hand(study))
-    if recorded == here:
+    recorded, at_hand = set(results.read_table(path)["dataset"]), set(tests_at_hand(study))
+    if recorded == at_hand:
         return ""
-    sides = (("without", recorded - here), ("with", here - recorded))
-    differ = "; ".join(f"{word} {', '.join(sorted(keys))}" for word, keys in sides if keys)
+    sides = (("without", recorded - at_hand), ("with", at_hand - recorded))
+    differences = "; ".join(f"{word} {', '.join(sorted(keys))}" for word, keys in sides if keys)
     return (
-        f"{len(here)} test sets are at hand, and the record was made with {len(recorded)}: {differ}. Other documents "
-        "are kept out of the corpora, so vocabularies and models can differ from the record's."
+        f"{len(at_hand)} test sets are at hand, and the record was made with {len(recorded)}: {differences}. Other "
+        "documents are kept out of the corpora, so vocabularies and models can differ from the record's."
     )
 
 
@@ -90,10 +90,10 @@ def write_index(study: "Study") -> dict:
     )
 
     def write(new: Path) -> dict:
-        found = test_texts(study)
-        index = leakage.index_sentences(sentence for key in found for sentence in read_test_sentences(study, key))
+        set_texts = test_texts(study)
+        index = leakage.index_sentences(sentence for key in set_texts for sentence in read_test_sentences(study, key))
         pq.write_table(index, new / "index.parquet")
-        return {"texts": {key: len(texts) for key, texts in found.items()}, "sentences": len(index)}
+        return {"texts": {key: len(texts) for key, texts in set_texts.items()}, "sentences": len(index)}
 
     return artefacts.cached(paths.test_sentences(study.scale), identity, write)
 

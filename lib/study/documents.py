@@ -36,15 +36,15 @@ def read_raw_file(study: "Study", source: str, file: str) -> dict:
     )
 
     def write(new: Path) -> dict:
-        found, tests = readers.READERS[settings.reader](path), leakage.TestSentences(pq.read_table(index))
+        documents, tests = readers.READERS[settings.reader](path), leakage.TestSentences(pq.read_table(index))
         mesh = study.mesh
         try:
-            counts = rows.write_document_rows(found, new / "documents.parquet", mesh, tests, settings.language)
+            counts = rows.write_document_rows(documents, new / "documents.parquet", mesh, tests, settings.language)
             if not counts["read"]:
                 raise StudyError(f"{show_path(path)}: no documents in the file")
         except StudyError as error:
-            again = "" if study.budget.made_up else f"; to get the file again, move it away: {settings.missing}"
-            raise StudyError(f"{error}{again}") from None
+            advice = "" if study.budget.made_up else f"; to get the file again, move it away: {settings.missing}"
+            raise StudyError(f"{error}{advice}") from None
         return {"source": source, "file": file} | counts
 
     return artefacts.cached(paths.documents(study.scale, source, file), identity, write)

@@ -99,7 +99,7 @@ class Group(Settings):
         return "; ".join(dict.fromkeys(source.licence for source in stated))
 
     def paths(self) -> list[str]:
-        return [e.path for e in [*self.entries(), self.by_hand, self.plan] if e and e.path]
+        return [entry.path for entry in [*self.entries(), self.by_hand, self.plan] if entry and entry.path]
 
 
 class Manifest(Settings):
@@ -145,9 +145,11 @@ def fetch_groups(names: list[str], files: int | None = None) -> int:
     counts, hosts = Counter(), {}
     for name, group in chosen.items():
         for source in group.sources:
-            for e in source.files:
-                where = addresses(source, e)
-                counts[attempt(fetching.bring, folder / e.path, where, e.checksum, e.bytes, e.gzip, hosts)] += 1
+            for file in source.files:
+                urls = addresses(source, file)
+                counts[
+                    attempt(fetching.bring, folder / file.path, urls, file.checksum, file.bytes, file.gzip, hosts)
+                ] += 1
         counts += bring_made(name, group.made, folder, hosts)
         if group.by_hand:
             counts[show_steps(name, group, folder, in_full=name in names)] += 1
@@ -157,7 +159,7 @@ def fetch_groups(names: list[str], files: int | None = None) -> int:
             counts[show_plan(name, group, folder)] += 1
     if counts["failed"] and any(hosts.values()):
         print(f"FAILED   {fetching.no_way(hosts)}; what was fetched stays")
-    print(", ".join(f"{counts[what]} {what}" for what in OUTCOMES if counts[what]))
+    print(", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]))
     return 1 if counts["failed"] else 0
 
 
@@ -192,9 +194,9 @@ def attempt(action, *words) -> str:
 
 def addresses(source: Repository, file: Download) -> list[str]:
     """List the URLs of a file, first those that never change because they contain the commit."""
-    name, where = quote(file.file), f"{source.repository}/{source.commit}"
+    name, root = quote(file.file), f"{source.repository}/{source.commit}"
     mirror = f"https://cdn.jsdelivr.net/gh/{source.repository}@{source.commit}/{name}"
-    return [f"https://raw.githubusercontent.com/{where}/{name}", mirror, *file.urls]
+    return [f"https://raw.githubusercontent.com/{root}/{name}", mirror, *file.urls]
 
 
 def fetch_listed(plan: FullSize, folder: Path, hosts: dict[str, str], first: int | None) -> Counter:
@@ -258,10 +260,10 @@ def write_made(path: Path, new: Path, entry: Made, folder: Path, reachable: bool
     The public files are kept in `raw/`; if their host is not `reachable`, those already there are used.
     """
     ids, keys = set(), set()
-    for other in entry.without:
-        if not (folder / other).exists():
-            raise StudyError(f"{show_path(path)}: needs {other}: make that first")
-        for document in readers.READERS[find_reader(other)](folder / other):
+    for excluded in entry.without:
+        if not (folder / excluded).exists():
+            raise StudyError(f"{show_path(path)}: needs {excluded}: make that first")
+        for document in readers.READERS[find_reader(excluded)](folder / excluded):
             ids.add(document.id)
             keys.add(made.find_key(document.text))
     files = (
@@ -293,8 +295,8 @@ def show_steps(name: str, group: Group, folder: Path, in_full: bool) -> str:
         return "there"
     goal = f"to be put into {show_path(target)}" if target else "not to be had"
     print(f"by hand  {name}: {group.title}: {goal}{'' if in_full else f'; how: ./run_all.sh data {name}'}")
-    for i, step in enumerate(group.by_hand.steps if in_full else [], 1):
-        print(f"         {i}. {step}")
+    for number, step in enumerate(group.by_hand.steps if in_full else [], 1):
+        print(f"         {number}. {step}")
     return "to be got by hand" if target else "not to be had"
 
 

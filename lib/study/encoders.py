@@ -35,9 +35,9 @@ def find_model(study: "Study", name: str) -> Checkpoint:
             raise StudyError(f"model '{name}' is not pretrained at scale '{scale}': run ./run_all.sh {scale} {name}")
         fingerprint = loading.weights_fingerprint(folder, show_path(folder))
         return Checkpoint(name, settings.title, str(folder), fingerprint)
-    asked = {path.stem.split("--")[0]: path for path in paths.evaluations(scale).glob("*.json")}
-    if name in asked:  # the key of a user's encoder
-        name = artefacts.read_json(asked[name])["source"]
+    evaluations = {path.stem.split("--")[0]: path for path in paths.evaluations(scale).glob("*.json")}
+    if name in evaluations:  # the key of a user's encoder
+        name = artefacts.read_json(evaluations[name])["source"]
     folder = Path(name).expanduser()
     if folder.is_dir():
         title = folder.resolve().name

@@ -27,15 +27,15 @@ def ask(options: argparse.Namespace) -> str:
     scale, protocol = options.scale, options.protocol
     study = open_study(scale)
     params.load("protocols", protocol)  # so that an unknown one is refused before anything is read
-    own = read_own(options.data) if options.data else None
+    user_data = read_own(options.data) if options.data else None
     loaded = load_encoders(study, options.model, options.compare)
     encoder, *others = loaded
-    named = [keep_own(study, own)] if own else options.datasets
-    chosen, at_hand = choose_datasets(study, named, protocol)
+    requested = [keep_own(study, user_data)] if user_data else options.datasets
+    chosen, at_hand = choose_datasets(study, requested, protocol)
     shares = {key: workload.share_cut(study, loaded[encoder], key, protocol) for key in at_hand}
     for key, (lacking, cut) in shares.items():
         print(f"{key}: {lacking:.1%} of its words hold an unknown token, {cut:.1%} are cut into three tokens or more")
-    cut = {key: say_cut(study, loaded[encoder], key, protocol) for key in at_hand} if own else {}
+    cut = {key: say_cut(study, loaded[encoder], key, protocol) for key in at_hand} if user_data else {}
     unsaved = anew.list_unsaved(study, options.model, at_hand, protocol, options.save) if options.save else []
     if unsaved:
         print(f"not saved yet, so every seed is trained, also where its score is there: {', '.join(unsaved)}")
@@ -43,10 +43,10 @@ def ask(options: argparse.Namespace) -> str:
     print(f"{protocol} at scale {scale}: {len(at_hand)} of {len(chosen)} sets at hand, {trainings} trainings")
     hours = workload.estimate_hours(study, product(loaded.values(), at_hand, [protocol]))
     print(f"about {hours:,.1f} hours of training, one job at a time on this machine, less what is done", flush=True)
-    asked = {"datasets": chosen, "compared": [one.key for one in others], "words": shares, "cut": cut}
-    requests.write_request(scale, encoder, protocol, **asked, save=str(options.save or ""))
-    for one in others:
-        add_datasets(study, one, protocol, chosen)
+    request = {"datasets": chosen, "compared": [other.key for other in others], "words": shares, "cut": cut}
+    requests.write_request(scale, encoder, protocol, **request, save=str(options.save or ""))
+    for other in others:
+        add_datasets(study, other, protocol, chosen)
     if not options.dry_run:
         anew.forget_runs(scale, encoder.key, unsaved, protocol)
     return f"{encoder.key}--{protocol}"
@@ -54,9 +54,9 @@ def ask(options: argparse.Namespace) -> str:
 
 def read_own(folder: Path) -> OwnData:
     """Read and check a folder of the user's data, and print what is in it."""
-    own = own_data.read_own_folder(folder)
-    print("\n".join(own.notes), flush=True)
-    return own
+    user_data = own_data.read_own_folder(folder)
+    print("\n".join(user_data.notes), flush=True)
+    return user_data
 
 
 def keep_own(study: "Study", own: OwnData) -> str:
@@ -73,9 +73,9 @@ def say_cut(study: "Study", encoder: "Encoder", key: str, protocol: str) -> dict
     counts = workload.count_cut(study, encoder, key, protocol)
     length = encoder.length(study.protocol(protocol, key).max_length)
     is_tagged = study.dataset(key).family == "tagging"
-    what = "are read in several sequences" if is_tagged else "lose their end"
+    effect = "are read in several sequences" if is_tagged else "lose their end"
     by_split = [f"{longer:,} of {number:,} in {split}" for split, (longer, number) in counts.items()]
-    print(f"longer than {length} tokens, so that they {what}: {', '.join(by_split)}")
+    print(f"longer than {length} tokens, so that they {effect}: {', '.join(by_split)}")
     return counts
 
 
@@ -112,8 +112,8 @@ def choose_datasets(study: "Study", named: list[str] | None, protocol: str) -> t
 
 def add_datasets(study: "Study", encoder: "Checkpoint", protocol: str, keys: Iterable[str]) -> None:
     """Add datasets to the request of an encoder that another is compared with; its earlier request is kept."""
-    before = {"datasets": []}
+    request = {"datasets": []}
     if paths.evaluation(study.scale, encoder.key, protocol).exists():
-        before = requests.read_request(study.scale, encoder.key, protocol)
-    before["datasets"] = list(dict.fromkeys([*before["datasets"], *keys]))
-    requests.write_request(study.scale, encoder, protocol, **before)
+        request = requests.read_request(study.scale, encoder.key, protocol)
+    request["datasets"] = list(dict.fromkeys([*request["datasets"], *keys]))
+    requests.write_request(study.scale, encoder, protocol, **request)

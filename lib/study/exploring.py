@@ -32,10 +32,10 @@ def keep_tagger(study: "Study", model: str) -> tuple[Path, bool]:
     folder, seeds = paths.explored(study.scale, encoder.key), study.budget.seeds[:1]
     tagger = folder / "tagger"
     files = {"run_file": lambda run: folder / f"{run}.parquet", "search_file": folder / "search.sqlite"}
-    work = Finetuning(encoder, study.dataset(DATASET), settings, machine=study.machine, **files)
+    finetuning = Finetuning(encoder, study.dataset(DATASET), settings, machine=study.machine, **files)
     with artefacts.locked(tagger):
-        if saved.is_complete(tagger, work.identify_saved(seeds)):
+        if saved.is_complete(tagger, finetuning.identify_saved(seeds)):
             return tagger, False
         shutil.rmtree(tagger, ignore_errors=True)  # made from other weights, data or settings
-        work.run(seeds, tagger, {"protocol": PROTOCOL, "scale": study.scale, "chosen": CHOSEN})
+        finetuning.run(seeds, tagger, {"protocol": PROTOCOL, "scale": study.scale, "chosen": CHOSEN})
     return tagger, True

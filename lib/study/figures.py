@@ -47,11 +47,11 @@ MOST_NAMED = 1000  # points and bars with texts, in one figure
 def new_figure(width: float, height: float, columns: int = 1, rows: int = 1, **options):
     """Return a figure and its axes in the study's style. `options`: of pyplot.subplots."""
     sns.set_theme(style="whitegrid", palette="colorblind", rc=STYLE)
-    made = pyplot.subplots(rows, columns, figsize=(width, height), squeeze=False, layout="constrained", **options)
+    subplots = pyplot.subplots(rows, columns, figsize=(width, height), squeeze=False, layout="constrained", **options)
     if shell := get_ipython():  # here, because pyplot has just chosen PNG
         select_figure_formats(shell, "svg")
         shell.display_formatter.formatters["image/svg+xml"].for_type(Figure, draw_svg)
-    return made
+    return subplots
 
 
 def name_points(line: Line2D, texts: Iterable[str]) -> None:
@@ -64,16 +64,16 @@ def draw_svg(figure: Figure) -> str:
 
     Raises ValueError if the markers that a line draws and its texts differ in number, missing values apart.
     """
-    named = list_named(figure)
-    if sum(len(texts) for _, texts in named) > MOST_NAMED:
-        named = []
-    for number, (artist, _) in enumerate(named):
+    artist_texts = list_named(figure)
+    if sum(len(texts) for _, texts in artist_texts) > MOST_NAMED:
+        artist_texts = []
+    for number, (artist, _) in enumerate(artist_texts):
         artist.set_gid(f"named-{number}")
-    written = io.StringIO()
+    buffer = io.StringIO()
     with matplotlib.rc_context(STYLE):
-        figure.savefig(written, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    root = ElementTree.fromstring(written.getvalue())
-    for artist, texts in named:
+        figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    root = ElementTree.fromstring(buffer.getvalue())
+    for artist, texts in artist_texts:
         group = root.find(f".//*[@id='{artist.get_gid()}']")
         marks = list(group.iter(f"{{{SVG}}}use")) if isinstance(artist, Line2D) else [group]
         for mark, text in zip(marks, texts, strict=True):
@@ -83,22 +83,22 @@ def draw_svg(figure: Figure) -> str:
 
 def list_named(figure: Figure) -> list[tuple[Artist, list[str]]]:
     """List the lines with markers and the bars of a figure, with a text for each point and bar that is drawn."""
-    named = []
+    artist_texts = []
     for axes in figure.axes:
         label_of = {artist: group.get_label() for group in axes.containers for artist in group.get_children()}
         for line in axes.lines:
             if line.get_marker() not in ("", "None"):
                 points, label = line.get_xydata(), label_of.get(line, line.get_label())
                 texts = getattr(line, "names", None) or [say_values(axes, label, *point) for point in points]
-                seen = pd.notna(points).all(axis=1)
-                named.append((line, [text for text, drawn in zip(texts, seen, strict=True) if drawn]))
+                is_drawn = pd.notna(points).all(axis=1)
+                artist_texts.append((line, [text for text, drawn in zip(texts, is_drawn, strict=True) if drawn]))
         for bars in (group for group in axes.containers if isinstance(group, BarContainer)):
             for bar in bars:
-                wide, high = bar.get_width(), bar.get_height()
-                flat = bars.orientation == "horizontal"
-                end = (wide, bar.get_y() + high / 2) if flat else (bar.get_x() + wide / 2, high)
-                named.append((bar, [say_values(axes, bars.get_label(), *end)]))
-    return named
+                width, height = bar.get_width(), bar.get_height()
+                is_horizontal = bars.orientation == "horizontal"
+                end = (width, bar.get_y() + height / 2) if is_horizontal else (bar.get_x() + width / 2, height)
+                artist_texts.append((bar, [say_values(axes, bars.get_label(), *end)]))
+    return artist_texts
 
 
 def say_values(axes, label: str, x: float, y: float) -> str:
@@ -110,7 +110,7 @@ def say_values(axes, label: str, x: float, y: float) -> str:
             numbers.append(f"{axis.get_label_text()} {rounded:,g}".strip())
         else:
             ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
-            words += [tick.get_text().replace("\n", " ") for place, tick in ticks if math.isclose(place, value)]
+            words += [tick.get_text().replace("\n", " ") for position, tick in ticks if math.isclose(position, value)]
     return ", ".join(filter(None, (*words, *numbers)))
 
 
@@ -161,13 +161,13 @@ def effects(frame: pd.DataFrame, label: str) -> Figure:
 
 def draw_effects(axis, found: pd.DataFrame) -> None:
     """Draw one panel of `effects`."""
-    lines = range(len(found))
+    positions = range(len(found))
     axis.axvline(0, color="grey", linewidth=1)
-    (paper,) = axis.plot(found["paper"], lines, "o", color="black", markerfacecolor="none", label="paper")
-    ours, *_ = axis.errorbar(found["ours"], lines, xerr=found["sd"].fillna(0), fmt="o", markersize=5,
+    (paper,) = axis.plot(found["paper"], positions, "o", color="black", markerfacecolor="none", label="paper")
+    ours, *_ = axis.errorbar(found["ours"], positions, xerr=found["sd"].fillna(0), fmt="o", markersize=5,
                              color=sns.color_palette("colorblind")[0], label="ours, ± sd over seeds")  # fmt: skip
-    for line, whose in ((paper, "paper"), (ours, "ours")):
-        name_points(line, [f"{place}, {whose}: {value:+.2f}" for place, value in found[whose].items()])
+    for line, source in ((paper, "paper"), (ours, "ours")):
+        name_points(line, [f"{place}, {source}: {value:+.2f}" for place, value in found[source].items()])
     axis.set_ylim(len(found) - 0.5, -0.5)
 
 
@@ -177,17 +177,17 @@ def runs(done: Collection[dict], references: Iterable[dict[str, float]]) -> Figu
     `done`: results of Study.finetune; `references`: from show.without_encoder, one for each result.
     """
     figure, axes = new_figure(8, 2.8 * len(done), columns=2, rows=len(done))
-    for (loss, score), result, known in zip(axes, done, references, strict=True):
+    for (loss_axes, score_axes), result, baselines in zip(axes, done, references, strict=True):
         for run in result["runs"]:
             if run["fold"] == 1:
-                draw_log(loss, f"seed {run['seed']}", run["log"])
-        loss.legend(fontsize=7)
-        main, seeds = result["main score"], average_folds(result)
-        score.plot(list(seeds), [scores[main] for scores in seeds.values()], "o", label="test set")
-        for (name, value), line in zip(known.items(), (":", "--", "-."), strict=False):
-            score.axhline(value, color="grey", linestyle=line, label=name)
-        score.set(xlabel="seed", ylabel=main, xticks=list(seeds), title=result["dataset"])
-        score.legend(**BESIDE)
+                draw_log(loss_axes, f"seed {run['seed']}", run["log"])
+        loss_axes.legend(fontsize=7)
+        main_score, seeds = result["main score"], average_folds(result)
+        score_axes.plot(list(seeds), [seed_scores[main_score] for seed_scores in seeds.values()], "o", label="test set")
+        for (name, value), style in zip(baselines.items(), (":", "--", "-."), strict=False):
+            score_axes.axhline(value, color="grey", linestyle=style, label=name)
+        score_axes.set(xlabel="seed", ylabel=main_score, xticks=list(seeds), title=result["dataset"])
+        score_axes.legend(**BESIDE)
     return figure
 
 
@@ -197,21 +197,21 @@ def scores(lines: pd.DataFrame, references: pd.DataFrame) -> Figure:
     `lines`: dataset, ours, low, high; `references`, a row for each dataset: dataset, published, and tables.BASELINES.
     """
     figure, ((axes,),) = new_figure(6.5, 1.2 + 0.27 * len(references))
-    names, places = references["dataset"].tolist(), range(len(references))
-    ran = lines.dropna(subset="ours")
-    if len(ran):
-        sides = ran["ours"] - ran["low"], ran["high"] - ran["ours"]
-        spread = [side.fillna(0).clip(lower=0) for side in sides]  # because our score is rounded, but not its interval
-        y = [names.index(dataset) for dataset in ran["dataset"]]
-        ours, *_ = axes.errorbar(ran["ours"], y, xerr=spread, fmt="o", alpha=0.5, markersize=4,
+    datasets, ticks = references["dataset"].tolist(), range(len(references))
+    scored = lines.dropna(subset="ours")
+    if len(scored):
+        errors = scored["ours"] - scored["low"], scored["high"] - scored["ours"]
+        spread = [error.fillna(0).clip(lower=0) for error in errors]  # as our score is rounded, but not its interval
+        run_ticks = [datasets.index(dataset) for dataset in scored["dataset"]]
+        ours, *_ = axes.errorbar(scored["ours"], run_ticks, xerr=spread, fmt="o", alpha=0.5, markersize=4,
                                  label="ours, 95% interval")  # fmt: skip
-        each = ran.itertuples()
-        name_points(ours, [f"{one.dataset}, ours: {one.ours:.2f} ({one.low:.2f} to {one.high:.2f})" for one in each])
-    axes.plot(references["published"], places, "o", color="black", markerfacecolor="none", label="paper")
-    axes.plot(references["without_pretraining"], places, "|", color="black", markersize=10, label="without pretraining")
-    axes.plot(references["unlabelled_text"], places, "+", color="black", markersize=7, label="with unlabelled text")
-    axes.plot(references["chance"], places, "x", color="grey", markersize=5, label="chance")
-    axes.set(xlabel="score", yticks=places, yticklabels=names, ylim=(max(len(names), 1) - 0.5, -0.5))
+        rows = scored.itertuples()
+        name_points(ours, [f"{row.dataset}, ours: {row.ours:.2f} ({row.low:.2f} to {row.high:.2f})" for row in rows])
+    axes.plot(references["published"], ticks, "o", color="black", markerfacecolor="none", label="paper")
+    axes.plot(references["without_pretraining"], ticks, "|", color="black", markersize=10, label="without pretraining")
+    axes.plot(references["unlabelled_text"], ticks, "+", color="black", markersize=7, label="with unlabelled text")
+    axes.plot(references["chance"], ticks, "x", color="grey", markersize=5, label="chance")
+    axes.set(xlabel="score", yticks=ticks, yticklabels=datasets, ylim=(max(len(datasets), 1) - 0.5, -0.5))
     axes.legend(**BESIDE)
     return figure
 

@@ -33,32 +33,32 @@ def tabulate_gains(study: "Study") -> pd.DataFrame:
     """
     printed = scores.list_printed_scores(study, results.list_papers()).drop(columns="metric")
     ours = average_runs(study.results())
-    both = printed.merge(ours, how="left", on=tables.RUN)
-    both["ours"] = both["ours"].where(both["why_not"] == "").round(2)
-    in_tables = both.dropna(subset="ours").set_index(tables.RUN).index
-    rest = ours[~ours.set_index(tables.RUN).index.isin(in_tables)].round(2)
-    lines = pd.concat([both, rest], ignore_index=True).rename(columns={"score": "metric"})
+    joined = printed.merge(ours, how="left", on=tables.RUN)
+    joined["ours"] = joined["ours"].where(joined["why_not"] == "").round(2)
+    printed_runs = joined.dropna(subset="ours").set_index(tables.RUN).index
+    only_ours = ours[~ours.set_index(tables.RUN).index.isin(printed_runs)].round(2)
+    lines = pd.concat([joined, only_ours], ignore_index=True).rename(columns={"score": "metric"})
     return add_references(lines, study)[COLUMNS]
 
 
 def average_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return a line for each run of the study's own models: the main score, averaged over folds, then over seeds."""
-    own = runs["model"].map(lambda model: params.is_model(model) or model in params.BASELINES).astype(bool)
-    seeds = scores.keep_main(runs[own]).groupby([*tables.RUN, *tables.SEED])["value"].mean()
+    is_ours = runs["model"].map(lambda model: params.is_model(model) or model in params.BASELINES).astype(bool)
+    seeds = scores.keep_main(runs[is_ours]).groupby([*tables.RUN, *tables.SEED])["value"].mean()
     return seeds.groupby(tables.RUN).mean().rename("ours").reset_index()
 
 
 def add_references(lines: pd.DataFrame, study: "Study") -> pd.DataFrame:
     """Add the baselines of each line's dataset, the gains over them, and notes."""
-    known = study.baselines().rename(columns={"score": "metric", "dataset": "reference"})
-    with_score = set(known["reference"])
-    stand_for = {key: find_reference(key, with_score) for key in lines["dataset"].unique()}
-    lines = lines.assign(reference=lines["dataset"].map(stand_for))
-    lines = lines.merge(known, how="left", on=["reference", "metric"])
-    for gain, (score, less) in GAINS.items():
-        lines[gain] = (lines[score] - lines[less]).astype(float).round(2)
-    counted = read_counts(study)
-    return lines.assign(note=[say_caveats(line, counted) for line in lines.to_dict("records")])
+    baselines = study.baselines().rename(columns={"score": "metric", "dataset": "reference"})
+    measured_datasets = set(baselines["reference"])
+    references = {key: find_reference(key, measured_datasets) for key in lines["dataset"].unique()}
+    lines = lines.assign(reference=lines["dataset"].map(references))
+    lines = lines.merge(baselines, how="left", on=["reference", "metric"])
+    for gain, (score, baseline) in GAINS.items():
+        lines[gain] = (lines[score] - lines[baseline]).astype(float).round(2)
+    size_differences = read_counts(study)
+    return lines.assign(note=[say_caveats(line, size_differences) for line in lines.to_dict("records")])
 
 
 def find_reference(dataset: str, known: set[str]) -> str:
@@ -72,7 +72,7 @@ def read_counts(study: "Study") -> dict[tuple[str, str], str]:
 
     By paper and dataset; only the first difference of more than APART is kept.
     """
-    found: dict[tuple[str, str], str] = {}
+    differences: dict[tuple[str, str], str] = {}
     for key, table in params.load_tables("counts").items():
         counts = results.find_table(paths.table(study.scale, key))
         if counts is None:
@@ -82,31 +82,31 @@ def read_counts(study: "Study") -> dict[tuple[str, str], str]:
             is_size = row in table.rows and table.columns.get(column) in ("train", "test")
             if is_size and abs(printed - ours) > APART * printed:
                 difference = f"{key} prints {printed:.0f} in {column}, our files have {ours:.0f}"
-                found.setdefault((table.paper, table.rows[row]), difference)
-    return found
+                differences.setdefault((table.paper, table.rows[row]), difference)
+    return differences
 
 
 def say_caveats(line: dict, counted: dict[tuple[str, str], str]) -> str:
     """Return the caveats to know before reading a line's gains; empty if there are none."""
-    said = []
+    caveats = []
     if line["model"] in params.BASELINES:
-        said.append(UNTRAINED)
+        caveats.append(UNTRAINED)
     if line["column"] in QUOTED_COLUMNS:
-        said.append(QUOTED)
+        caveats.append(QUOTED)
     if pd.notna(line["published"]):
-        said += [counted.get((line["paper"], line["dataset"]), "")]
-        said += [UNSAID.get((line["table"], registry.lookup(line["dataset"]).family), "")]
+        caveats += [counted.get((line["paper"], line["dataset"]), "")]
+        caveats += [UNSAID.get((line["table"], registry.lookup(line["dataset"]).family), "")]
     if pd.isna(line["without_pretraining"]):
-        said.append("not known what it scores without pretraining")
+        caveats.append("not known what it scores without pretraining")
     elif line["reference"] != line["dataset"]:
-        said.append(f"without pretraining: of another version, {line['reference']}")
-    return "; ".join(filter(None, said))
+        caveats.append(f"without pretraining: of another version, {line['reference']}")
+    return "; ".join(filter(None, caveats))
 
 
 def keep_known(lines: pd.DataFrame) -> pd.DataFrame:
     """Keep the lines of pretrained encoders, the papers' and ours, whose dataset has a baseline."""
-    known = lines.dropna(subset="without_pretraining")
-    return known[~known["model"].isin(params.BASELINES) & ~known["column"].isin(QUOTED_COLUMNS)]
+    with_baseline = lines.dropna(subset="without_pretraining")
+    return with_baseline[~with_baseline["model"].isin(params.BASELINES) & ~with_baseline["column"].isin(QUOTED_COLUMNS)]
 
 
 def keep_ours(lines: pd.DataFrame) -> pd.DataFrame:
@@ -116,17 +116,21 @@ def keep_ours(lines: pd.DataFrame) -> pd.DataFrame:
 
 def list_distances(lines: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     """Return the gains of the papers' scores, and of ours, over the best known baseline without pretraining."""
-    known = keep_known(lines)
-    return known["above_without_pretraining"].dropna(), keep_ours(known)["ours_above_without_pretraining"]
+    known_lines = keep_known(lines)
+    return known_lines["above_without_pretraining"].dropna(), keep_ours(known_lines)["ours_above_without_pretraining"]
 
 
 def say(lines: pd.DataFrame) -> list[str]:
     """Summarise in sentences what pretraining buys in print and here; empty if nothing is known."""
     printed, ours = list_distances(lines)
-    said = []
+    sentences = []
     if len(printed):
-        below = f"{(printed < 0).sum()} of {len(printed)} printed scores are below the baseline without pretraining"
-        said.append(f"{below}; the median gain is {printed.median():+.1f} points.")
+        share_below = (
+            f"{(printed < 0).sum()} of {len(printed)} printed scores are below the baseline without pretraining"
+        )
+        sentences.append(f"{share_below}; the median gain is {printed.median():+.1f} points.")
     if len(ours):
-        said.append(f"{(ours < 0).sum()} of {len(ours)} scores of ours are below; the median is {ours.median():+.1f}.")
-    return said
+        sentences.append(
+            f"{(ours < 0).sum()} of {len(ours)} scores of ours are below; the median is {ours.median():+.1f}."
+        )
+    return sentences

@@ -39,8 +39,8 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
 
     The study locks the folder itself, so Snakemake's own lock, which outlives a kill, is not needed.
     """
-    start = "from lib import parent; parent.watch(); from snakemake.cli import main; main()"
-    command = [sys.executable, "-c", start, "--nolock", "--rerun-incomplete", "--rerun-triggers", "params",
+    code = "from lib import parent; parent.watch(); from snakemake.cli import main; main()"
+    command = [sys.executable, "-c", code, "--nolock", "--rerun-incomplete", "--rerun-triggers", "params",
                "input", "mtime", "--config", f"scale={scale}", f"targets={json.dumps(words)}"]  # fmt: skip
     environment = os.environ | {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"}
     if params.load("scales", scale).made_up:  # set here because it is read when a package is imported
@@ -60,12 +60,12 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
         for line in process.stdout:
             lines.append(line)
             news = find_news(line)
-            how_far = counter.count(line, news)
+            progress = counter.count(line, news)
             failed = failed or news.startswith("FAILED")
             if stream:
                 print(line, end="", flush=True)
             elif news:
-                print(f"{datetime.now():%H:%M:%S} {news}{how_far}", flush=True)
+                print(f"{datetime.now():%H:%M:%S} {news}{progress}", flush=True)
         status = process.wait()
     if status and not failed and not stream:
         print("".join(lines[-30:]), file=sys.stderr)  # the graph itself failed, not a notebook
@@ -100,18 +100,20 @@ class Counter:
 
     def count(self, line: str, news: str = "") -> str:
         """Take in a line of the log; return what to append to its news if a job has ended."""
-        if found := re.match(r"total +(\d+)$", line):
-            self.total = int(found[1]) - 1  # without rule `all`
-        if found := re.search(r"(\d+) of \d+ steps", line):  # two jobs' lines may arrive as one and count once
-            self.done = max(self.done, int(found[1]))
+        if match := re.match(r"total +(\d+)$", line):
+            self.total = int(match[1]) - 1  # without rule `all`
+        if match := re.search(r"(\d+) of \d+ steps", line):  # two jobs' lines may arrive as one and count once
+            self.done = max(self.done, int(match[1]))
         if not news:
             return ""
         self.spoken = time.monotonic()
         if news.startswith("start"):
             return ""
         self.done += 1
-        left = (self.spoken - self.begun) / self.done * (self.total - self.done)
-        return f"; {self.done} of {self.total}" + (f", about {say_time(left)} left" if self.done < self.total else "")
+        seconds_left = (self.spoken - self.begun) / self.done * (self.total - self.done)
+        return f"; {self.done} of {self.total}" + (
+            f", about {say_time(seconds_left)} left" if self.done < self.total else ""
+        )
 
     def report(self, process: subprocess.Popen) -> None:
         """While a process runs, print the progress of running jobs after each minute without news."""
@@ -121,8 +123,8 @@ class Counter:
                 self.spoken = time.monotonic()
                 for lock in sorted(paths.output(self.scale, "running").glob("*.lock")):
                     if artefacts.is_locked(lock):
-                        how_far = describe_progress(lock)
-                        print(f"{datetime.now():%H:%M:%S} runs    {lock.stem}{how_far and ': '}{how_far}", flush=True)
+                        progress = describe_progress(lock)
+                        print(f"{datetime.now():%H:%M:%S} runs    {lock.stem}{progress and ': '}{progress}", flush=True)
 
 
 def say_time(seconds: float) -> str:
@@ -141,13 +143,13 @@ def describe_plan(wanted: plan.Plan, output: str) -> str:
     counts = times.agg(jobs="size", known="count", seconds="sum").reset_index()
     counts = counts.sort_values("stage", key=lambda stages: stages.map(plan.STAGES.index), kind="stable")
     counts["about"] = [say_time(row.seconds) if row.known == row.jobs else "" for row in counts.itertuples()]
-    shown = counts[["stage", "jobs", "why", "about"]].to_markdown(index=False)
-    said = f"{shown}\n{len(rows)} jobs"
-    known = counts["known"].sum()
-    if not known:
-        return said
-    took = say_time(counts["seconds"].sum())
-    return f"{said}; {known} of them about {took} one after the other, by earlier runs of the same notebooks"
+    table = counts[["stage", "jobs", "why", "about"]].to_markdown(index=False)
+    summary = f"{table}\n{len(rows)} jobs"
+    n_known = counts["known"].sum()
+    if not n_known:
+        return summary
+    duration = say_time(counts["seconds"].sum())
+    return f"{summary}; {n_known} of them about {duration} one after the other, by earlier runs of the same notebooks"
 
 
 def list_planned_jobs(wanted: plan.Plan, output: str) -> list[dict]:
@@ -166,9 +168,9 @@ def list_planned_jobs(wanted: plan.Plan, output: str) -> list[dict]:
 
 def say_reason(reason: str) -> str:
     """Return the study's words for one of Snakemake's reasons, or the reason itself if there are none."""
-    for begins, said in REASONS.items():
-        if reason.startswith(begins):
-            return said
+    for prefix, phrase in REASONS.items():
+        if reason.startswith(prefix):
+            return phrase
     return reason
 
 
@@ -180,20 +182,20 @@ def say_change(name: str, before: str, now: str) -> str:
 
 def measure_pages(scale: str) -> dict[str, float]:
     """Return the seconds that each notebook took at a scale: the mean over complete copies, here or in the record."""
-    found = defaultdict(list)
+    durations = defaultdict(list)
     for page in paths.find_all(scale, "notebooks", "*.ipynb"):
         try:
             seconds = artefacts.read_json(page)["metadata"].get("papermill", {}).get("duration")
         except StudyError:
             continue
-        found[page.stem.split("--")[0]] += [seconds] if seconds else []
-    return {name: sum(times) / len(times) for name, times in found.items() if times}
+        durations[page.stem.split("--")[0]] += [seconds] if seconds else []
+    return {name: sum(times) / len(times) for name, times in durations.items() if times}
 
 
 def describe_progress(lock: Path) -> str:
     """Describe the progress of a running notebook, or return an empty string if it reports none."""
     try:
-        now = json.loads(lock.with_suffix(".progress").read_text())
+        progress = json.loads(lock.with_suffix(".progress").read_text())
     except (OSError, ValueError):
         return ""
-    return f"{now['what']}: {now['done']} of {now['total']}, {now['seconds_left']} s left"
+    return f"{progress['what']}: {progress['done']} of {progress['total']}, {progress['seconds_left']} s left"

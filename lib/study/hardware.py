@@ -90,9 +90,9 @@ class Hardware(Settings):
 
     @model_validator(mode="after")
     def check(self):
-        for used in (self.today, *self.runs):
-            if used.device and used.precision not in getattr(self.devices.get(used.device), "rates", {}):
-                raise ValueError(f"devices has no rate of '{used.device}' in {used.precision}")
+        for machine in (self.today, *self.runs):
+            if machine.device and machine.precision not in getattr(self.devices.get(machine.device), "rates", {}):
+                raise ValueError(f"devices has no rate of '{machine.device}' in {machine.precision}")
         return self
 
 
@@ -108,8 +108,8 @@ def read_days(key: str, run: PrintedRun) -> float | None:
     if not isinstance(days, str):
         return days
     cells = results.read_published(run.paper, run.table)
-    found = cells.loc[(cells["row"] == days) & (cells["metric"] == "days"), "value"]
-    if len(found) != 1:
-        where = f"table {run.table} of {run.paper}"
-        raise StudyError(f"params/hardware.yaml, {key}: {where} has {len(found)} rows '{days}' with days")
-    return float(found.iloc[0])
+    values = cells.loc[(cells["row"] == days) & (cells["metric"] == "days"), "value"]
+    if len(values) != 1:
+        source = f"table {run.table} of {run.paper}"
+        raise StudyError(f"params/hardware.yaml, {key}: {source} has {len(values)} rows '{days}' with days")
+    return float(values.iloc[0])

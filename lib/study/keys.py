@@ -57,26 +57,26 @@ class Place:
 
     @property
     def content(self):
-        found = parse_yaml(self.path)
+        data = parse_yaml(self.path)
         for key in self.inside:
-            found = found[key]
-        return found
+            data = data[key]
+        return data
 
 
 def list_entries(kind: str) -> dict[str, Place]:
     """Return the registered keys of a kind, sorted, each with its location."""
     if kind == "tables":  # a paper's tables are in its file, by number
-        found = {}
+        entries = {}
         for path in (paths.PARAMS / "papers").glob("*.yaml"):
             for number in read_yaml(path, Paper).tables:
-                found[f"{path.stem}-{number}"] = Place(path, ("tables", number))
+                entries[f"{path.stem}-{number}"] = Place(path, ("tables", number))
     elif kind in FOLDERS:
         folder = paths.PARAMS / kind
         return list_files(folder, folder.stat().st_mtime_ns)
     else:
         path = paths.PARAMS / f"{kind}.yaml"
-        found = {key: Place(path, (key,)) for key in read_yaml(path, dict[str, dict])}
-    return dict(sorted(found.items()))
+        entries = {key: Place(path, (key,)) for key in read_yaml(path, dict[str, dict])}
+    return dict(sorted(entries.items()))
 
 
 @cache
@@ -108,18 +108,18 @@ def list_setting_layers(kind: str, key: str, below: tuple[Place, ...] = ()) -> l
     content = build_table(entry.path, entry.inside[-1]) if kind == "tables" else entry.content
     if kind not in LIKE or not isinstance(content, dict) or "like" not in content:
         return [(entry, content)]
-    named = str(content["like"])
+    other_key = str(content["like"])
     try:
-        other = locate_settings(kind, named)
+        other = locate_settings(kind, other_key)
     except StudyError as error:
         raise StudyError(f"{entry.where}: like: {error}") from None
     if not isinstance(other.content, dict) or other in (*below, entry):
-        raise StudyError(f"{entry.where}: like: '{named}' is like this one; name one that says all")
-    shared = [
-        (place, {name: value for name, value in said.items() if name not in OWN})
-        for place, said in list_setting_layers(kind, named, (*below, entry))
+        raise StudyError(f"{entry.where}: like: '{other_key}' is like this one; name one that says all")
+    inherited = [
+        (place, {name: value for name, value in layer.items() if name not in OWN})
+        for place, layer in list_setting_layers(kind, other_key, (*below, entry))
     ]
-    return [*shared, (entry, {name: value for name, value in content.items() if name != "like"})]
+    return [*inherited, (entry, {name: value for name, value in content.items() if name != "like"})]
 
 
 @cache
@@ -132,15 +132,20 @@ def load(kind: str, key: str):
     """
     layers = list_setting_layers(kind, key)
     content = layers[0][1]
-    for _, more in layers[1:]:
-        content = content | more
+    for _, layer in layers[1:]:
+        content = content | layer
     settings = check_settings(layers[-1][0].where, content, KINDS[kind])
     seed = split_seed(key)[1] if kind == "models" else 1
     if seed == 1:
         return settings
     initial = settings.initial and name_model(settings.initial, seed)
-    again = {"title": f"{settings.title}, pretraining {seed}", "initial": initial, "released": "", "as_released": False}
-    return settings.model_copy(update=again)
+    changes = {
+        "title": f"{settings.title}, pretraining {seed}",
+        "initial": initial,
+        "released": "",
+        "as_released": False,
+    }
+    return settings.model_copy(update=changes)
 
 
 def load_tables(*kinds: str) -> dict:
@@ -183,13 +188,13 @@ def explain(kind: str, key: str) -> list[dict]:
 
 def flatten_settings(name: str, content) -> list[tuple[str, str]]:
     """Return a setting as readable names and values, such as `families, relations, max_length` and `256`."""
-    if isinstance(content, list) and any(isinstance(part, dict) for part in content):
-        content = {str(number): part for number, part in enumerate(content, 1)}
+    if isinstance(content, list) and any(isinstance(value, dict) for value in content):
+        content = {str(number): value for number, value in enumerate(content, 1)}
     if isinstance(content, dict) and content:
-        lines = []
-        for inner, part in content.items():
-            lines += flatten_settings(f"{name}, {inner}", part)
-        return lines
+        rows = []
+        for key, value in content.items():
+            rows += flatten_settings(f"{name}, {key}", value)
+        return rows
     if content is None or content in ([], {}, ""):
         return [(name, "none")]
     if isinstance(content, list):

@@ -48,17 +48,17 @@ output  jsonl     {"id", "text", "label", "probabilities"}; "labels" where a tex
 def run_labelling(words: list[str]) -> int:
     """Run `tag` or `classify` with the rest of the command line; return the exit status."""
     command, *words = words
-    form = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(f"run_all.sh {command}", description=HELP[command], formatter_class=form)
-    several = ", or one with several taggers in it; default: model/" if command == "tag" else ""
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(f"run_all.sh {command}", description=HELP[command], formatter_class=formatter)
+    tagger_help = ", or one with several taggers in it; default: model/" if command == "tag" else ""
     parser.add_argument("files", nargs="*", metavar="file", help="text; - or none: standard input")
-    parser.add_argument("--model", metavar="FOLDER", help=f"a folder that evaluate --save has made{several}")
+    parser.add_argument("--model", metavar="FOLDER", help=f"a folder that evaluate --save has made{tagger_help}")
     parser.add_argument("--format", choices=FORMS[command], help="default: that of -o by its name, else jsonl")
     parser.add_argument("-o", "--output", metavar="PATH", help="the file to write, of brat the folder")
     options = parser.parse_intermixed_args(words)
     try:
-        with ExitStack() as ends:
-            label(command, options, ends)
+        with ExitStack() as stack:
+            label(command, options, stack)
     except BrokenPipeError:  # for example from `| head`
         sys.stdout = None  # or Python would try to write the rest on exit
     except OSError as error:
@@ -72,8 +72,8 @@ def run_labelling(words: list[str]) -> int:
 def label(command: str, options: argparse.Namespace, ends: ExitStack) -> None:
     """Read all input once to check it, then once more to label it."""
     output = Path(options.output).expanduser() if options.output else None
-    named = output.suffix[1:] if output else ""
-    form = options.format or (named if named in ("jsonl", "tsv") else "jsonl")
+    suffix = output.suffix[1:] if output else ""
+    form = options.format or (suffix if suffix in ("jsonl", "tsv") else "jsonl")
     folders = find_models(command, options.model)
     files = [ends.enter_context(spool()) if file == "-" else Path(file).expanduser() for file in options.files or ["-"]]
     check_output(form, output, files)
@@ -84,15 +84,15 @@ def label(command: str, options: argparse.Namespace, ends: ExitStack) -> None:
         new_text.check_task(model, command)
     count = sum(1 for document in read_inputs(files) if command == "tag" or make_document_instance(models[0], document))
     bar = Bar(command, count, quiet=output is None and sys.stdout.isatty())
-    found = (tag_documents if command == "tag" else classify_documents)(models, follow(read_inputs(files), bar))
+    predictions = (tag_documents if command == "tag" else classify_documents)(models, follow(read_inputs(files), bar))
     if form == "brat":
-        write_folder(output, found)
+        write_folder(output, predictions)
     else:
         header, write = choose_writer(command, form, models[0])
         with open_output(output) as file:
             file.write(header)
-            for document, one in found:
-                file.write(write(document, one))
+            for document, prediction in predictions:
+                file.write(write(document, prediction))
 
 
 def find_models(command: str, word: str | None) -> list[Path]:
@@ -113,8 +113,8 @@ def find_models(command: str, word: str | None) -> list[Path]:
 def is_tagger(folder: Path) -> bool:
     """Return whether a folder holds a saved model that finds entities."""
     record = artefacts.read_record(folder)
-    about = record.get("task") if record.get("stage") == "saved model" else None
-    return bool(about) and about["dataset"]["family"] in ("tagging", "pico")
+    task = record.get("task") if record.get("stage") == "saved model" else None
+    return bool(task) and task["dataset"]["family"] in ("tagging", "pico")
 
 
 @contextmanager
@@ -176,8 +176,8 @@ def tag_documents(models: list["Saved"], windows: Iterable[list["NewText"]]) -> 
     from lib.finetuning import new_text
 
     for window in windows:
-        found = [new_text.tag_texts(model, [document.text for document in window]) for model in models]
-        for document, *entities in zip(window, *found, strict=True):
+        predictions = [new_text.tag_texts(model, [document.text for document in window]) for model in models]
+        for document, *entities in zip(window, *predictions, strict=True):
             yield document, sorted(sum(entities, []))
 
 
@@ -208,8 +208,8 @@ def choose_writer(command: str, form: str, model: "Saved") -> tuple[str, Callabl
         header = formats.to_cells("id", *formats.FIELDS) if form == "tsv" else ""
         writers = {"jsonl": formats.write_json_line, "tsv": formats.write_rows, "pubtator": formats.write_pubtator}
         return header, writers[form]
-    said = {"number": "number", "labels": "labels", "class": "label"}[model.task.target]
-    header = formats.to_cells("id", said, *model.task.classes) if form == "tsv" else ""
+    column = {"number": "number", "labels": "labels", "class": "label"}[model.task.target]
+    header = formats.to_cells("id", column, *model.task.classes) if form == "tsv" else ""
     return header, formats.write_judged if form == "jsonl" else formats.write_judged_row
 
 
@@ -231,10 +231,10 @@ def write_folder(folder: Path, found: Iterable[tuple["NewText", list]]) -> None:
     """
     from lib.finetuning import formats
 
-    with artefacts.whole_folder(folder) as new:
+    with artefacts.whole_folder(folder) as temporary:
         for document, entities in found:
-            text = new / f"{document.id}.txt"
-            if text.parent != new or text.exists():
+            text_path = temporary / f"{document.id}.txt"
+            if text_path.parent != temporary or text_path.exists():
                 raise StudyError(f"{document.where}: the id {document.id!r} is no name of a file, or comes twice")
-            text.write_text(document.text, encoding="utf-8", newline="")
-            (new / f"{document.id}.ann").write_text(formats.write_brat(document, entities), encoding="utf-8")
+            text_path.write_text(document.text, encoding="utf-8", newline="")
+            (temporary / f"{document.id}.ann").write_text(formats.write_brat(document, entities), encoding="utf-8")

@@ -24,13 +24,13 @@ HERE = "this study"
 
 def list_own(study: "Study") -> list[Sent]:
     """List this scale's results on registered datasets, here or in the record, in the form of result files."""
-    found = scores.list_study_runs(study)
-    found = found[found["dataset"].isin(registry.DATASETS)]
+    study_runs = scores.list_study_runs(study)
+    study_runs = study_runs[study_runs["dataset"].isin(registry.DATASETS)]
     files = []
-    for (model, protocol), runs in found.groupby(["model", "protocol"], sort=False):
+    for (model, protocol), runs in study_runs.groupby(["model", "protocol"], sort=False):
         content = result_files.describe_encoder(study, model, protocol, runs["dataset"].unique())
-        checked = parsing.check_settings(f"{model} under {protocol}", content, ResultFile)
-        files.append(Sent(HERE, checked))
+        result_file = parsing.check_settings(f"{model} under {protocol}", content, ResultFile)
+        files.append(Sent(HERE, result_file))
     return files
 
 
@@ -39,20 +39,20 @@ def join(study: "Study", sent: Iterable[Sent]) -> tuple[pd.DataFrame, pd.DataFra
 
     If a file and this study both ran an encoder on a dataset, the file's runs are used.
     """
-    lines, runs, known = [], [], set()
+    lines, runs, seen = [], [], set()
     files = [*sent, *list_own(study)]
-    for one, name in zip(files, name_models(study, files), strict=True):
-        for task in one.content.results:
-            place = name, one.content.protocol, task.dataset.path
-            if place not in known:
-                known.add(place)
-                lines.append(make_line(one, name, task))
-                runs += make_runs(one, name, task)
+    for file, name in zip(files, name_models(study, files), strict=True):
+        for task in file.content.results:
+            key = name, file.content.protocol, task.dataset.path
+            if key not in seen:
+                seen.add(key)
+                lines.append(make_line(file, name, task))
+                runs += make_runs(file, name, task)
     measured = pd.DataFrame(lines, columns=COLUMNS)
     printed = make_printed_lines(study)
     baselines = make_baseline_lines(study, pd.concat([measured, printed]), files)
-    found = pd.concat([frame for frame in (measured, printed, baselines) if len(frame)], ignore_index=True)
-    return found, pd.DataFrame(runs, columns=RUNS)
+    joined = pd.concat([frame for frame in (measured, printed, baselines) if len(frame)], ignore_index=True)
+    return joined, pd.DataFrame(runs, columns=RUNS)
 
 
 def name_models(study: "Study", files: Iterable[Sent]) -> list[str]:
@@ -60,13 +60,13 @@ def name_models(study: "Study", files: Iterable[Sent]) -> list[str]:
 
     The file's name is added if the name already belongs to other weights.
     """
-    names, known = [], {}
-    for one in files:
-        content, weights = one.content, {*one.content.model.revision.split(", ")}
+    names, weights_by_name = [], {}
+    for file in files:
+        content, weights = file.content, {*file.content.model.revision.split(", ")}
         name = content.model.name + ("" if content.scale == study.scale else f" ({content.scale})")
-        others = known.setdefault((name, content.protocol), weights)
-        alike = weights <= others or others <= weights
-        names.append(name if alike else f"{name}, {one.source}")
+        first_weights = weights_by_name.setdefault((name, content.protocol), weights)
+        same_weights = weights <= first_weights or first_weights <= weights
+        names.append(name if same_weights else f"{name}, {file.source}")
     return names
 
 
@@ -96,10 +96,10 @@ def make_line(one: Sent, name: str, task: Task) -> dict:
 def make_runs(one: Sent, name: str, task: Task) -> list[dict]:
     """List the runs of one dataset of a file (RUNS)."""
     content = one.content
-    place = {"dataset": task.dataset.path, "protocol": content.protocol, "scale": content.scale}
-    place |= {"revision": task.dataset.revision, "model": name}
+    fields = {"dataset": task.dataset.path, "protocol": content.protocol, "scale": content.scale}
+    fields |= {"revision": task.dataset.revision, "model": name}
     return [
-        place | {"seed": run.seed, "fold": run.fold, "value": run.main_score, "jackknife": tuple(run.jackknife)}
+        fields | {"seed": run.seed, "fold": run.fold, "value": run.main_score, "jackknife": tuple(run.jackknife)}
         for run in task.scores
     ]
 
@@ -133,15 +133,15 @@ def make_baseline_lines(study: "Study", lines: pd.DataFrame, files: Iterable[Sen
     They come from page 15, and for a user's own data from the files.
     """
     keys = lines["dataset"].unique()
-    known = {task.dataset.path: task.baselines for one in files for task in one.content.results}
-    known |= result_files.find_baselines(study, [key for key in keys if key in registry.DATASETS])
-    places = lines.assign(protocol=lines["paper"].map(name_protocols())).drop_duplicates(["paper", "dataset"])
-    found = []
-    for line in places[["task", "dataset", "score", "protocol", "paper"]].to_dict("records"):
-        for kind, value in known.get(line["dataset"], {}).items():
+    baselines = {task.dataset.path: task.baselines for file in files for task in file.content.results}
+    baselines |= result_files.find_baselines(study, [key for key in keys if key in registry.DATASETS])
+    dataset_lines = lines.assign(protocol=lines["paper"].map(name_protocols())).drop_duplicates(["paper", "dataset"])
+    baseline_lines = []
+    for line in dataset_lines[["task", "dataset", "score", "protocol", "paper"]].to_dict("records"):
+        for kind, value in baselines.get(line["dataset"], {}).items():
             name = show.REFERENCES.get(kind, kind)
-            found.append(line | {"model": name, "kind": "baseline", "ours": value, "source": HERE})
-    return pd.DataFrame(found, columns=COLUMNS)
+            baseline_lines.append(line | {"model": name, "kind": "baseline", "ours": value, "source": HERE})
+    return pd.DataFrame(baseline_lines, columns=COLUMNS)
 
 
 def tie(study: "Study", lines: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -152,12 +152,12 @@ def tie(study: "Study", lines: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame
     """
     if study.budget.made_up:
         return lines.assign(group="")
-    found = {}
-    for place, own in runs.dropna(subset="value").groupby(COMPARED, sort=False):
-        for model, letters in name_ties(scores.split_models(own)).items():
-            found[*place, model] = letters
-    places = lines[[*COMPARED, "model"]].itertuples(index=False, name=None)
-    return lines.assign(group=[found.get(place, "") for place in places])
+    groups = {}
+    for key, group_runs in runs.dropna(subset="value").groupby(COMPARED, sort=False):
+        for model, letters in name_ties(scores.split_models(group_runs)).items():
+            groups[*key, model] = letters
+    keys = lines[[*COMPARED, "model"]].itertuples(index=False, name=None)
+    return lines.assign(group=[groups.get(key, "") for key in keys])
 
 
 def name_ties(sides: Mapping[str, pd.DataFrame]) -> dict[str, str]:
@@ -170,9 +170,9 @@ def name_ties(sides: Mapping[str, pd.DataFrame]) -> dict[str, str]:
     order = sorted(sides, key=lambda name: -sides[name].groupby("seed")["value"].mean().mean())
     groups = [frozenset(order)]
     for number, better in enumerate(order):
-        for than in order[number + 1 :]:
-            if scores.is_apart(sides[better], sides[than]):
-                groups = split(groups, better, than)
+        for worse in order[number + 1 :]:
+            if scores.is_apart(sides[better], sides[worse]):
+                groups = split(groups, better, worse)
     groups.sort(key=lambda group: sorted(map(order.index, group)))
     letters = dict.fromkeys(order, "")
     for number, group in enumerate(groups):
@@ -183,14 +183,14 @@ def name_ties(sides: Mapping[str, pd.DataFrame]) -> dict[str, str]:
 
 def split(groups: list[frozenset], one: str, other: str) -> list[frozenset]:
     """Split groups after two members were found apart: no group holds both, and none lies within another."""
-    found = []
+    divided = []
     for group in groups:
-        found += [group - {one}, group - {other}] if {one, other} <= group else [group]
-    found = list(dict.fromkeys(found))
-    return [group for group in found if not any(group < other for other in found)]
+        divided += [group - {one}, group - {other}] if {one, other} <= group else [group]
+    divided = list(dict.fromkeys(divided))
+    return [group for group in divided if not any(group < other for other in divided)]
 
 
 def name_group(number: int) -> str:
     """Return the letter of a group: a to z, then a2 to z2."""
-    turn, place = divmod(number, len(string.ascii_lowercase))
-    return string.ascii_lowercase[place] + (str(turn + 1) if turn else "")
+    turn, index = divmod(number, len(string.ascii_lowercase))
+    return string.ascii_lowercase[index] + (str(turn + 1) if turn else "")

@@ -35,11 +35,11 @@ def keep_own_data(scale: str, own: OwnData) -> str:
     key = to_key(f"own-{own.dataset.title[:LONGEST]}-{fingerprint[:6]}")
     record = {"fingerprint": fingerprint, "folder": str(own.dataset.folder.resolve()), "labels": own.dataset.labels,
               "form": own.form, "notes": own.notes, "parts": own.parts}  # fmt: skip
-    with artefacts.whole_folder(paths.own_data(scale, key)) as new:
+    with artefacts.whole_folder(paths.own_data(scale, key)) as folder:
         if own.division:
-            lines = ["document\tpart", *("\t".join(one) for one in own.division)]
-            artefacts.write_text(new / DIVISION, "\n".join(lines) + "\n")
-        artefacts.write_record(new, record)
+            lines = ["document\tpart", *("\t".join(row) for row in own.division)]
+            artefacts.write_text(folder / DIVISION, "\n".join(lines) + "\n")
+        artefacts.write_record(folder, record)
     return key
 
 
@@ -85,5 +85,5 @@ def list_all_baselines(study: "Study", keys: Iterable[str]) -> "pd.DataFrame":
     from lib.study import results
 
     files = [paths.own_baselines(study.scale, key) for key in keys]
-    own = [results.pivot_baselines(results.read_table(path)) for path in files if path.exists()]
-    return pd.concat([study.baselines(), *own])
+    own_baselines = [results.pivot_baselines(results.read_table(path)) for path in files if path.exists()]
+    return pd.concat([study.baselines(), *own_baselines])

@@ -64,8 +64,8 @@ def read_claimed(plan: "Plan") -> dict[str, Keys]:
     """
     study = plan.study
     if study.budget.weights == "released":
-        scored = split_tables(["baselines", *params.load_tables("scores", "curves")])
-        return scored | {"finetune": plan.jobs_of(claims.list_claim_runs(study))}
+        table_jobs = split_tables(["baselines", *params.load_tables("scores", "curves")])
+        return table_jobs | {"finetune": plan.jobs_of(claims.list_claim_runs(study))}
     registered = params.keys("tables")
     tables, vocabulary_keys = ["baselines", *registered], []
     for claim in claims.CLAIMS:
@@ -80,8 +80,8 @@ def read_claimed(plan: "Plan") -> dict[str, Keys]:
 
 def read_brief(plan: "Plan") -> dict[str, Keys]:
     """Return the jobs of `read_claimed` and the page on what pretraining buys."""
-    found = read_claimed(plan)
-    return found | {"page": [*found["page"], (GAINS_PAGE,)]}
+    jobs = read_claimed(plan)
+    return jobs | {"page": [*jobs["page"], (GAINS_PAGE,)]}
 
 
 def read_words(plan: "Plan") -> dict[str, Keys]:
@@ -91,17 +91,24 @@ def read_words(plan: "Plan") -> dict[str, Keys]:
 
 def list_read_documents(plan: "Plan") -> dict[str, Keys]:
     """Return the documents of every corpus that can be built."""
-    found = [file for key in params.keys("corpora") for file in plan.study.corpus(key).files]
-    return {"documents": list(dict.fromkeys(found))}
+    documents = [file for key in params.keys("corpora") for file in plan.study.corpus(key).files]
+    return {"documents": list(dict.fromkeys(documents))}
 
 
 def state_of_terms(plan: "Plan") -> dict[str, Keys]:
-    return {"vocabulary": plan.trained(one.key for one in vocabularies.at_hand(plan.study)), "corpus": [("pubmed",)]}
+    return {
+        "vocabulary": plan.trained(vocabulary.key for vocabulary in vocabularies.at_hand(plan.study)),
+        "corpus": [("pubmed",)],
+    }
 
 
 def read_amplified(plan: "Plan") -> dict[str, Keys]:
     """Return the vocabularies that are learnt from amplified (repeated) corpora."""
-    return {"vocabulary": plan.trained(one.key for one in vocabularies.at_hand(plan.study) if one.settings.amplify)}
+    return {
+        "vocabulary": plan.trained(
+            vocabulary.key for vocabulary in vocabularies.at_hand(plan.study) if vocabulary.settings.amplify
+        )
+    }
 
 
 PAGES = {
@@ -133,17 +140,19 @@ PAGES = {
     BASELINE_PAGE: Page(
         "tables/baselines.csv",
         lambda study: [
-            baselines.VERSION, baseline_scores.VERSION, word_classes.VERSION, budget(study, "datasets"),
-            dataset_files(study), printed(),
+            baselines.VERSION,
+            baseline_scores.VERSION,
+            word_classes.VERSION,
+            budget(study, "datasets"),
+            dataset_files(study),
+            printed(),
         ],
         read_words,
         also=("tables/seen.csv",),
     ),  # fmt: skip
     "21_medical_terms": Page(
         "tables/pieces.csv",
-        lambda study: [
-            dump("vocabularies"), dump_tables("terms"), vocabulary_files(study), printed()
-        ],
+        lambda study: [dump("vocabularies"), dump_tables("terms"), vocabulary_files(study), printed()],
         state_of_terms,
     ),  # fmt: skip
     "24_simultaneous_pretraining": Page("tables/wada-figure-3.csv", reads=read_amplified),
@@ -184,7 +193,10 @@ PAGES = {
     "92_cost": Page(
         "tables/cost.csv",
         lambda study: [
-            dump("models"), dump("vocabularies"), hardware.read_hardware().model_dump(), budget(open_study("paper")),
+            dump("models"),
+            dump("vocabularies"),
+            hardware.read_hardware().model_dump(),
+            budget(open_study("paper")),
             printed(),
         ],
         lambda plan: {"page": each(["25_models_side_by_side"] if plan.study.budget.models else [])},

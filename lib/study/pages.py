@@ -43,15 +43,15 @@ def compare_parameters(cells: list[str]) -> None:
 
     Raises StudyError if a name is unknown or a type differs.
     """
-    given = next((cell for cell in cells if cell.startswith("# Parameters\n")), "")
+    injected = next((cell for cell in cells if cell.startswith("# Parameters\n")), "")
     declared = {
-        line.target.id: line.annotation.id
-        for cell in cells[: cells.index(given) if given else 0]
-        for line in ast.parse(cell).body
-        if isinstance(line, ast.AnnAssign)
+        statement.target.id: statement.annotation.id
+        for cell in cells[: cells.index(injected) if injected else 0]
+        for statement in ast.parse(cell).body
+        if isinstance(statement, ast.AnnAssign)
     }
-    for line in ast.parse(given).body:
-        params.check_parameter("this notebook", line.targets[0].id, ast.literal_eval(line.value), declared)
+    for statement in ast.parse(injected).body:
+        params.check_parameter("this notebook", statement.targets[0].id, ast.literal_eval(statement.value), declared)
 
 
 def list_choices(variables: dict) -> dict[str, list[str]]:
@@ -86,9 +86,9 @@ def show_counts(rows, reasons) -> HTML:
     Reasons that removed nothing are hidden, and so are MeSH headings missing from the tree if there are none.
     """
     table = pd.DataFrame(rows)
-    some = (*reasons, "lines dropped", "unknown headings")  # shown unless all are zero
+    optional = (*reasons, "lines dropped", "unknown headings")  # shown unless all are zero
     names = ("corpus", "source", "file", "read", *reasons, "lines dropped", "kept", "words", "unknown headings")
-    return show.table(table[[n for n in names if n in table and (n not in some or table[n].any())]])
+    return show.table(table[[name for name in names if name in table and (name not in optional or table[name].any())]])
 
 
 def show_instance(instance: Instance, letters: int) -> tuple[str, str]:

@@ -70,8 +70,8 @@ def all_of(*tests: Test) -> Test:
 
 def compare(*parts: Pairs) -> Test:
     """Return the test of a claim that consists of paired comparisons, one for each part."""
-    tables = tuple(dict.fromkeys(part.table for part in parts if part.table))
-    return Test(partial(decide_pairs, parts), parts[0].unit, tables, parts=parts, by_interval=True)
+    table_keys = tuple(dict.fromkeys(part.table for part in parts if part.table))
+    return Test(partial(decide_pairs, parts), parts[0].unit, table_keys, parts=parts, by_interval=True)
 
 
 def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
@@ -83,31 +83,33 @@ def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
         if source not in tabulated:
             tabulated[source] = tabulate_pairs(part, study)
         sources.append(tabulated[source])
-    judged = [judge_pairs(part, study, source) for part, source in zip(parts, sources, strict=True)]
-    if not any(one.n for one in judged):
+    judgements = [judge_pairs(part, study, source) for part, source in zip(parts, sources, strict=True)]
+    if not any(judgement.n for judgement in judgements):
         reason = describe_obstacles(study, parts, [source.cells for source in sources])
-        return replace(judged[0], note=f"not run: {reason}" if reason else "not run")
+        return replace(judgements[0], note=f"not run: {reason}" if reason else "not run")
     if len(parts) == 1:
-        return judged[0]
-    decided = decide_all(judged)
-    notes = [f"part {decided.part} decides"]
-    notes += list_part_notes([describe_part(part, one) for part, one in zip(parts, judged, strict=True)])
-    return replace(decided, note="; ".join(notes))
+        return judgements[0]
+    decisive = decide_all(judgements)
+    notes = [f"part {decisive.part} decides"]
+    notes += list_part_notes(
+        [describe_part(part, judgement) for part, judgement in zip(parts, judgements, strict=True)]
+    )
+    return replace(decisive, note="; ".join(notes))
 
 
 def list_part_notes(described: list[str]) -> list[str]:
     """List the results of several comparisons by number; consecutive equal results share one note."""
     notes = []
     first = 1
-    for description, alike in groupby(described):
-        last = first + len(list(alike)) - 1
+    for description, repeats in groupby(described):
+        last = first + len(list(repeats)) - 1
         if last == first:
-            numbered = f"part {first}"
+            label = f"part {first}"
         elif last == first + 1:
-            numbered = f"parts {first} and {last}"
+            label = f"parts {first} and {last}"
         else:
-            numbered = f"parts {first} to {last}"
-        notes.append(f"{numbered}: {description}")
+            label = f"parts {first} to {last}"
+        notes.append(f"{label}: {description}")
         first = last + 1
     return notes
 
@@ -121,12 +123,12 @@ def describe_part(part: Pairs, judged: Judgement) -> str:
 def describe_obstacles(study: "Study", parts: tuple[Pairs, ...], shown: list[pd.DataFrame]) -> str:
     """Explain why whole sides of comparisons are not run at a scale, whatever data are at hand; empty if all may be."""
     reasons: dict[str, dict[str, None]] = {}
-    for part, every in zip(parts, shown, strict=True):
-        for name, side in find_cells(part, every).groupby("name", sort=False):
-            first = side.iloc[0]
-            model, reason = first["model"], first["why_not"]
+    for part, cells in zip(parts, shown, strict=True):
+        for name, side in find_cells(part, cells).groupby("name", sort=False):
+            cell = side.iloc[0]
+            model, reason = cell["model"], cell["why_not"]
             if model:
-                reason = published.why_not_planned(study, model, side["dataset"], first["protocol"])
+                reason = published.why_not_planned(study, model, side["dataset"], cell["protocol"])
             if reason:
                 reasons.setdefault(reason, {})[model or name] = None
     return "; ".join(f"{reason} ({', '.join(names)})" for reason, names in reasons.items())
@@ -138,45 +140,53 @@ def judge_pairs(part: Pairs, study: "Study", source: Tabulated) -> Judgement:
     Datasets on which a side is no better than chance are named but not pooled, unless the claim says that this side is
     at chance. Undecided if only one of several datasets is pooled. `source`: from `tabulate_pairs`.
     """
-    shown = source.cells
-    cells = find_cells(part, shown)
-    printed, sides = subtract_printed(part, cells), list_sides(part, cells, source.seeds)
-    paper_effect = printed.mean() if printed.notna().any() else subtract_means(part, shown, {*cells["dataset"]})
-    ran = [place for place in printed.index if all(place in side for side in sides)]
-    if not ran:
+    table_cells = source.cells
+    cells = find_cells(part, table_cells)
+    printed_effects, sides = subtract_printed(part, cells), list_sides(part, cells, source.seeds)
+    paper_effect = (
+        printed_effects.mean()
+        if printed_effects.notna().any()
+        else subtract_means(part, table_cells, {*cells["dataset"]})
+    )
+    places = [place for place in printed_effects.index if all(place in side for side in sides)]
+    if not places:
         return Judgement(note="not run", paper_effect=paper_effect)
     baselines = cells.merge(tables.baselines(cells, study.baselines()), on=tables.PLACE)
     baselines = baselines.drop_duplicates("place").set_index("place")
-    better, than = (align(side, ran) for side in sides)
-    means = {place: (statistics.find_mean(better[place]), statistics.find_mean(than[place])) for place in ran}
+    better, than = (align(side, places) for side in sides)
+    means = {place: (statistics.find_mean(better[place]), statistics.find_mean(than[place])) for place in places}
     kept = list_above_chance([better] if part.at_chance else [better, than], baselines["chance"])
-    lost = [f"{place} ({one - other:+.2f})" for place, (one, other) in means.items() if place not in kept]
-    substituted = describe_substitutions(part, shown)
-    note = describe_tested(part, kept, lost, len(printed), substituted)
-    judged = Judgement(
-        note=note, substituted=substituted, paper_effect=paper_effect, paper_effect_here=printed[kept].mean()
+    lost = [
+        f"{place} ({better_mean - than_mean:+.2f})"
+        for place, (better_mean, than_mean) in means.items()
+        if place not in kept
+    ]
+    substituted = describe_substitutions(part, table_cells)
+    note = describe_tested(part, kept, lost, len(printed_effects), substituted)
+    judgement = Judgement(
+        note=note, substituted=substituted, paper_effect=paper_effect, paper_effect_here=printed_effects[kept].mean()
     )  # fmt: skip
     if not kept:
         n_runs = count_seeds([*better.values(), *than.values()])
-        return replace(judged, n=sum(n_runs)).leave_open()
+        return replace(judgement, n=sum(n_runs)).leave_open()
 
     pooled = cells[cells["place"].isin(kept)]
     samples = find_samples(part, pooled, study) if part.unit == "checkpoint" else []
     better_kept, than_kept = [better[place] for place in kept], [than[place] for place in kept]
-    found = statistics.estimate_difference(better_kept, than_kept, part.unit == "recipe", samples)
-    if found.drawn:
-        judged = replace(judged, note=f"{note}; interval over {found.drawn}")
-    below = sum(min(means[place]) < baselines["without_pretraining"][place] for place in kept)
+    estimate = statistics.estimate_difference(better_kept, than_kept, part.unit == "recipe", samples)
+    if estimate.drawn:
+        judgement = replace(judgement, note=f"{note}; interval over {estimate.drawn}")
+    n_below = sum(min(means[place]) < baselines["without_pretraining"][place] for place in kept)
     n_runs = count_seeds(better_kept + than_kept)
-    judged = replace(
-        judged, **statistics.judge(found, part.relation, part.margin), n=sum(n_runs), n_sets=len(kept),
+    judgement = replace(
+        judgement, **statistics.judge(estimate, part.relation, part.margin), n=sum(n_runs), n_sets=len(kept),
         n_pretrainings=min(map(len, better_kept + than_kept)), n_seeds=min(n_runs),
-        below_baseline=f"{below} of {len(kept)}",
+        below_baseline=f"{n_below} of {len(kept)}",
     )  # fmt: skip
-    if len(kept) == 1 < len(printed):
-        judged = judged.leave_open()
-    ahead = sum(means[place][0] > means[place][1] for place in kept)
-    return hold_back(judged, part, list_unfair(part, pooled, study), ahead)
+    if len(kept) == 1 < len(printed_effects):
+        judgement = judgement.leave_open()
+    n_ahead = sum(means[place][0] > means[place][1] for place in kept)
+    return hold_back(judgement, part, list_unfair(part, pooled, study), n_ahead)
 
 
 def count_seeds(side: statistics.Side) -> list[int]:
@@ -222,7 +232,7 @@ def align(side: dict[str, dict[int, list[float]]], places: list[str]) -> dict[st
     common = set.intersection(*({*side[place]} for place in places))
     aligned = {}
     for place in places:
-        shared = [seeds for number, seeds in side[place].items() if number in common]
+        shared = [seeds for pretraining, seeds in side[place].items() if pretraining in common]
         aligned[place] = shared or list(side[place].values())[:1]
     return aligned
 
@@ -233,25 +243,28 @@ def list_unfair(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[str]:
     These are the devices and precision of encoders, and word vectors of a text that both sides were trained on but from
     which only one side started.
     """
-    found = []
+    differences = []
     runs = study.results().merge(cells[tables.RUN].drop_duplicates(), on=tables.RUN)
     devices = sorted({*runs["device"]} - {""})
     if len(devices) > 1:
-        found.append(f"run on {' and '.join(devices)}")
+        differences.append(f"run on {' and '.join(devices)}")
 
-    first = cells["name"] == part.names[0]
+    is_better = cells["name"] == part.names[0]
     sides = []  # for each: corpus that its models were trained on -> whether they started from its word vectors
-    for side in (first, ~first):
+    for in_side in (is_better, ~is_better):
         corpora = {}
-        for key in cells.loc[side, "model"].unique():
-            if params.is_model(key):
-                corpora |= study.model(key).trained_on
+        for model in cells.loc[in_side, "model"].unique():
+            if params.is_model(model):
+                corpora |= study.model(model).trained_on
         sides.append(corpora)
-    one, other = sides
-    alone = {*list_vectors_alone(one, other, study), *list_vectors_alone(other, one, study)}
-    if alone:
-        found.append(f"only one side starts from word vectors of {', '.join(sorted(alone))}")
-    return found
+    better_corpora, than_corpora = sides
+    one_sided = {
+        *list_vectors_alone(better_corpora, than_corpora, study),
+        *list_vectors_alone(than_corpora, better_corpora, study),
+    }
+    if one_sided:
+        differences.append(f"only one side starts from word vectors of {', '.join(sorted(one_sided))}")
+    return differences
 
 
 def list_vectors_alone(one: dict[str, bool], other: dict[str, bool], study: "Study") -> list[str]:
@@ -297,15 +310,15 @@ def list_compared_cells(part: Pairs, study: "Study") -> pd.DataFrame:
     """
     if part.table:
         return fill_printed(study.published(part.table), part.table)
-    lines = []
+    rows = []
     for column, (model, protocol) in zip(("better", "than"), part.runs, strict=True):
         for dataset in part.datasets:
-            asked = params.Run(model=model, dataset=dataset, protocol=protocol)
+            run = params.Run(model=model, dataset=dataset, protocol=protocol)
             score = registry.lookup(dataset).main_score
             cell = {"row": dataset, "column": column, "metric": score}
-            cell |= {"value": find_printed(asked, score), "std": np.nan}
-            lines += published.assign(study, cell, asked, score)
-    return pd.DataFrame(lines)
+            cell |= {"value": find_printed(run, score), "std": np.nan}
+            rows += published.assign(study, cell, run, score)
+    return pd.DataFrame(rows)
 
 
 def find_cells(part: Pairs, shown: pd.DataFrame) -> pd.DataFrame:
@@ -313,15 +326,15 @@ def find_cells(part: Pairs, shown: pd.DataFrame) -> pd.DataFrame:
 
     Means over datasets are left out because their datasets are listed one by one, and so are places that lack a name.
     """
-    kept = shown[~shown["is_mean"] & (shown["dataset"] != "")]
+    cells = shown[~shown["is_mean"] & (shown["dataset"] != "")]
     if part.metric:
-        kept = kept[kept["metric"] == part.metric]
-    across, along = ("column", "row") if {*part.names} <= {*kept["column"]} else ("row", "column")
-    kept = kept[kept[across].isin(part.names)]
+        cells = cells[cells["metric"] == part.metric]
+    name_axis, place_axis = ("column", "row") if {*part.names} <= {*cells["column"]} else ("row", "column")
+    cells = cells[cells[name_axis].isin(part.names)]
     if part.only:
-        kept = kept[kept[along].isin(part.only)]
-    named = kept.assign(name=kept[across], place=kept[along])
-    return named[named.groupby("place")["name"].transform("nunique") == len(part.names)]
+        cells = cells[cells[place_axis].isin(part.only)]
+    named_cells = cells.assign(name=cells[name_axis], place=cells[place_axis])
+    return named_cells[named_cells.groupby("place")["name"].transform("nunique") == len(part.names)]
 
 
 def subtract_printed(part: Pairs, cells: pd.DataFrame) -> pd.Series:
@@ -334,47 +347,47 @@ def subtract_printed(part: Pairs, cells: pd.DataFrame) -> pd.Series:
 def subtract_means(part: Pairs, shown: pd.DataFrame, datasets: set[str]) -> float:
     """Return the same difference for the means printed over exactly these datasets; nan if a name has no such mean."""
     means = shown[shown["is_mean"]]
-    printed = {}
+    printed_means = {}
     for (row, column, metric), cell in means.groupby(tables.PLACE, sort=False):
         if {*cell["dataset"]} == datasets and part.metric in ("", metric):
-            printed[row] = printed[column] = cell["published"].iloc[0]
-    better, *than = (printed.get(name, np.nan) for name in part.names)
+            printed_means[row] = printed_means[column] = cell["published"].iloc[0]
+    better, *than = (printed_means.get(name, np.nan) for name in part.names)
     return float(better - np.mean(than))
 
 
 def list_sides(part: Pairs, cells: pd.DataFrame, seeds: pd.DataFrame) -> list[dict[str, dict[int, list[float]]]]:
     """Return our scores of both sides: place -> pretraining -> scores of the seeds that all names of the side have."""
-    named = cells[[*tables.PLACE, "name", "place"]].drop_duplicates(tables.PLACE)
-    ours = seeds.dropna(subset="ours").merge(named, on=tables.PLACE)
+    cell_names = cells[[*tables.PLACE, "name", "place"]].drop_duplicates(tables.PLACE)
+    ours = seeds.dropna(subset="ours").merge(cell_names, on=tables.PLACE)
     return [list_side(ours, names) for names in (part.names[:1], part.names[1:])]
 
 
 def list_side(ours: pd.DataFrame, names: tuple[str, ...]) -> dict[str, dict[int, list[float]]]:
     """Return the scores of one side, the mean over its names, in the same form."""
-    of_side = ours[ours["name"].isin(names)]
-    each = of_side.groupby(["place", *tables.SEED], sort=False)["ours"]
-    has_all = each.size() == len(names)
-    whole = each.mean()[has_all].reset_index()
+    rows = ours[ours["name"].isin(names)]
+    by_seed = rows.groupby(["place", *tables.SEED], sort=False)["ours"]
+    has_all = by_seed.size() == len(names)
+    means = by_seed.mean()[has_all].reset_index()
     side: dict[str, dict[int, list[float]]] = {}
-    for (place, number), scores in whole.groupby(["place", "pretraining"], sort=False)["ours"]:
-        side.setdefault(place, {})[number] = scores.tolist()
+    for (place, pretraining), scores in means.groupby(["place", "pretraining"], sort=False)["ours"]:
+        side.setdefault(place, {})[pretraining] = scores.tolist()
     return side
 
 
 def fill_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
     """Fill cells that this table does not print (columns only we have) with what the paper prints in another table."""
     cells = cells.copy()
-    for line in cells[cells["published"].isna() & ~cells["is_mean"]].itertuples():
-        asked = published.find_run(params.load("tables", table), line.row, line.column)
-        cells.loc[line.Index, "published"] = find_printed(asked, line.score)
+    for cell in cells[cells["published"].isna() & ~cells["is_mean"]].itertuples():
+        run = published.find_run(params.load("tables", table), cell.row, cell.column)
+        cells.loc[cell.Index, "published"] = find_printed(run, cell.score)
     return cells
 
 
 def describe_substitutions(part: Pairs, shown: pd.DataFrame) -> str:
     """List, each once, what the runs of a comparison use in place of what the claim names."""
-    of_pairs = shown["row"].isin(part.names) | shown["column"].isin(part.names)
-    named = shown.loc[of_pairs & (shown["why_not"] == ""), "substituted"]
-    return ", ".join(named[named != ""].unique())
+    is_compared = shown["row"].isin(part.names) | shown["column"].isin(part.names)
+    substitutes = shown.loc[is_compared & (shown["why_not"] == ""), "substituted"]
+    return ", ".join(substitutes[substitutes != ""].unique())
 
 
 def find_printed(asked: params.Run, score: str) -> float:
@@ -389,12 +402,12 @@ def read_printed_runs(paper: str) -> dict[tuple[str, str, str, str], float]:
 
     If several tables print a run, the first counts.
     """
-    found = {}
+    printed_scores = {}
     for table in params.load_tables("scores").values():
         if table.paper == paper:
             for cell in results.read_published(paper, table.table).to_dict("records"):
                 run = published.find_run(table, cell["row"], cell["column"])
                 if run.model and run.dataset:
                     score = table.metrics.get(cell["metric"]) or registry.lookup(run.dataset).main_score
-                    found.setdefault((run.model, run.dataset, run.protocol, score), cell["value"])
-    return found
+                    printed_scores.setdefault((run.model, run.dataset, run.protocol, score), cell["value"])
+    return printed_scores

@@ -173,14 +173,14 @@ def read_printed(folder: Path) -> dict[tuple[str, str], dict[str, dict[str, None
         "scores.csv": {"row": "row", "column": "column", "metric": "metric"},
         "vocabulary_terms.csv": {"row": "term", "column": "vocabulary", "metric": "category"},
     }
-    found = {}
+    tables = {}
     for file, columns in sides.items():
-        with (folder / file).open(encoding="utf-8", newline="") as lines:
-            for line in csv.DictReader(lines):
-                table = found.setdefault((line["paper"], line["table"]), {side: {} for side in columns})
+        with (folder / file).open(encoding="utf-8", newline="") as stream:
+            for row in csv.DictReader(stream):
+                table = tables.setdefault((row["paper"], row["table"]), {side: {} for side in columns})
                 for side, column in columns.items():
-                    table[side][line[column]] = None
-    return found
+                    table[side][row[column]] = None
+    return tables
 
 
 @cache
@@ -224,36 +224,36 @@ def build_table(path: Path, number: str) -> dict:
     has no entry.
     """
     paper, inside = read_paper(path), ("tables", number)
-    where = show_place(path, *inside)
+    location = show_place(path, *inside)
     entry = {"kind": "scores", "table": number.replace("-", " ")} | paper.tables[number] | {"paper": paper.paper}
-    kind, own = entry["kind"], check_settings(where, entry.pop("names", {}), dict[str, Name])
+    kind, own_names = entry["kind"], check_settings(location, entry.pop("names", {}), dict[str, Name])
     if kind not in NEEDED:
-        raise StudyError(f"{where}: {unknown('kind of table', str(kind), NEEDED)}")
+        raise StudyError(f"{location}: {unknown('kind of table', str(kind), NEEDED)}")
     if kind == "curves":  # whose values are not printed
         return entry
     printed = read_printed(paths.PUBLISHED).get((paper.paper, entry["table"]))
     if printed is None:
-        raise StudyError(f"{where}: published/ has no table {entry['table']} of {paper.paper}")
-    check_printed(path, (*inside, "names"), own, [*printed["row"], *printed["column"]])
+        raise StudyError(f"{location}: published/ has no table {entry['table']} of {paper.paper}")
+    check_printed(path, (*inside, "names"), own_names, [*printed["row"], *printed["column"]])
     for side in ("row", "column"):
         check_printed(path, (*inside, f"{side}s"), entry.get(f"{side}s", {}), printed[side])
-    names = paper.names | own
+    names = paper.names | own_names
     filled = {"not_run": {}}
     for side in SIDES.get(kind, ("row",)):
         filled[f"{side}s"] = {}
         for name in printed[side]:
-            said = look_up(name, names, kind, where)
-            filled["not_run" if names[name].not_run else f"{side}s"][name] = said
+            meaning = look_up(name, names, kind, location)
+            filled["not_run" if names[name].not_run else f"{side}s"][name] = meaning
     match kind:
         case "scores":
             entry.setdefault("all", paper.all.model_dump(exclude_defaults=True))
             filled["metrics"] = {name: score for name, score in paper.metrics.items() if name in printed["metric"]}
-            filled["ours_only"] = {name: look_up(name, names, kind, where) for name in entry.pop("ours", [])}
+            filled["ours_only"] = {name: look_up(name, names, kind, location) for name in entry.pop("ours", [])}
         case "terms":
             filled["ours_only"] = entry.pop("ours", [])
     if twice := filled.keys() & entry.keys():
         raise StudyError(
-            f"{where}, {sorted(twice)[0]}: follows from names, metrics and ours of the paper; leave it out"
+            f"{location}, {sorted(twice)[0]}: follows from names, metrics and ours of the paper; leave it out"
         )
     return entry | filled
 
@@ -264,7 +264,7 @@ def look_up(name: str, names: dict[str, Name], kind: str, where: str) -> dict | 
         raise StudyError(f"{where}: nothing says what a printed name stands for: {unknown('name', name, names)}")
     if names[name].not_run:
         return names[name].not_run
-    said = names[name].model_dump(exclude_defaults=True, include=set(NEEDED[kind]))
-    if not said:
+    meaning = names[name].model_dump(exclude_defaults=True, include=set(NEEDED[kind]))
+    if not meaning:
         raise StudyError(f"{where}: '{name}' says none of {', '.join(NEEDED[kind])}, for a table of {kind}")
-    return said if kind in ("scores", "corpora") else said[NEEDED[kind][0]]
+    return meaning if kind in ("scores", "corpora") else meaning[NEEDED[kind][0]]

@@ -7,7 +7,7 @@ from lib.errors import StudyError, unknown
 from lib.finetuning.protocol import FinetuningSettings
 from lib.pretraining.plan import Pretraining
 from lib.study import paths
-from lib.study.keys import KINDS, explain, find_kind, is_model, keys, load, load_tables, name_model, split_seed  # noqa: F401  # noqa: F401
+from lib.study.keys import KINDS, explain, find_kind, is_model, keys, load, load_tables, name_model, split_seed  # noqa: F401
 from lib.study.papers import CurveTable, Run, ScoreTable  # noqa: F401 - callers take schemas and keys from here
 from lib.study.parsing import check_settings
 from lib.study.settings import BASELINES, Panel, PhaseBudget, RunKey, Scale  # noqa: F401
@@ -47,23 +47,23 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
     """
     protocol, budget = load("protocols", key), load("scales", scale)
     layers = finetuning_layers(protocol.like, dataset, family, scale)[:-1] if protocol.like else []
-    here = f"params/protocols.yaml, {key}"
+    origin = f"params/protocols.yaml, {key}"
     for settings in (protocol.all, protocol.families.get(family, {}), protocol.datasets.get(dataset, {})):
-        layers.append((here, settings))
+        layers.append((origin, settings))
     changes = budget.finetuning.list_changes(family)
-    so_far = {}
+    merged = {}
     for _, settings in layers:
-        so_far |= settings
+        merged |= settings
     # A protocol that searches keeps its search space and takes a budget's trials; others take a budget's candidates.
-    apart = ("epochs", "batch_size", "learning_rate", "min_steps") if "trials" in so_far else ("trials",)
-    changes = {name: value for name, value in changes.items() if name not in apart}
-    if budget.sequence_length < so_far.get("max_length", 0):
+    excluded = ("epochs", "batch_size", "learning_rate", "min_steps") if "trials" in merged else ("trials",)
+    changes = {name: value for name, value in changes.items() if name not in excluded}
+    if budget.sequence_length < merged.get("max_length", 0):
         changes["max_length"] = budget.sequence_length
-    if so_far.get("train_instances") and so_far["train_instances"] < changes.get("train_instances", 0):
+    if merged.get("train_instances") and merged["train_instances"] < changes.get("train_instances", 0):
         del changes["train_instances"]  # the smaller cap applies
     if budget.finetuning.first_candidate:
-        chosen = so_far | changes
-        changes |= {name: chosen[name][:1] for name in ("epochs", "batch_size", "learning_rate") if name in chosen}
+        combined = merged | changes
+        changes |= {name: combined[name][:1] for name in ("epochs", "batch_size", "learning_rate") if name in combined}
         changes["trials"] = None
     return [*layers, (f"params/scales/{scale}.yaml", changes)]
 
@@ -85,8 +85,8 @@ def load_finetuning(key: str, dataset: str, family: str, scale: str) -> Finetuni
 def list_texts(model: str) -> list[str]:
     """List the corpora that a model and those it continues were pretrained on, in order of training."""
     settings = load("models", model)
-    before = list_texts(settings.initial) if settings.initial else []
-    return before + ([" and ".join(settings.corpora)] if settings.corpora else [])
+    earlier_texts = list_texts(settings.initial) if settings.initial else []
+    return earlier_texts + ([" and ".join(settings.corpora)] if settings.corpora else [])
 
 
 def load_pretraining(key: str, scale: str) -> Pretraining:
@@ -156,11 +156,11 @@ def check_parameter(notebook: str, name: str, value, declared: dict[str, str]) -
 
 def explain_finetuning(key: str, dataset: str, family: str, scale: str) -> list[dict]:
     """Return rows `setting, value, from`: each setting in force on a dataset, and the file it comes from."""
-    origin = {}
-    for where, layer in finetuning_layers(key, dataset, family, scale):
-        origin |= dict.fromkeys(layer, where)
-    found = load_finetuning(key, dataset, family, scale).model_dump()
-    return [{"setting": name, "value": str(value), "from": origin.get(name, "")} for name, value in found.items()]
+    origins = {}
+    for origin, layer in finetuning_layers(key, dataset, family, scale):
+        origins |= dict.fromkeys(layer, origin)
+    settings = load_finetuning(key, dataset, family, scale).model_dump()
+    return [{"setting": name, "value": str(value), "from": origins.get(name, "")} for name, value in settings.items()]
 
 
 def is_released(key: str, scale: str) -> bool:
@@ -194,8 +194,8 @@ def say_released(key: str) -> str:
         return model.unreleased or NO_WEIGHTS
     if model.released.startswith("./"):
         return f"{model.released} of this repository"
-    where = "of $RELEASED" if paths.released(model.released) else model.revision or "revision unverified: the newest"
-    return f"{model.released}, {where}"
+    location = "of $RELEASED" if paths.released(model.released) else model.revision or "revision unverified: the newest"
+    return f"{model.released}, {location}"
 
 
 def identify_weights(key: str, scale: str) -> dict:

@@ -14,9 +14,11 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the same parser 
     """A loader that rejects duplicate keys; PyYAML itself silently takes the last of two."""
 
     def construct_mapping(self, node, deep=False):
-        found = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
-        if twice := {key for key in found if found.count(key) > 1}:
-            raise yaml.constructor.ConstructorError(None, None, f"{', '.join(sorted(twice))} twice", node.start_mark)
+        keys = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        if duplicates := {key for key in keys if keys.count(key) > 1}:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"{', '.join(sorted(duplicates))} twice", node.start_mark
+            )
         return super().construct_mapping(node, deep)
 
 
@@ -45,8 +47,8 @@ def show_place(path: Path, *keys: str) -> str:
     """Name a place in a YAML file for messages: the file, the line of the last key, and the keys that lead there."""
     node, line = parse_text(path, path.stat().st_mtime_ns)[0], 1
     for key in keys:
-        inside = node.value if isinstance(node, yaml.MappingNode) else []
-        key_node, node = next((pair for pair in inside if pair[0].value == key), (None, None))
+        entries = node.value if isinstance(node, yaml.MappingNode) else []
+        key_node, node = next((pair for pair in entries if pair[0].value == key), (None, None))
         line = key_node.start_mark.line + 1 if key_node else line
     return f"{show_path(path)}, line {line}, {', '.join(keys)}"
 
@@ -62,8 +64,8 @@ def check_settings(where: str, content, schema):
         return TypeAdapter(schema).validate_python(content)
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}"
-            + (f" (got {e['input']!r})" if e["type"] not in ("missing", "extra_forbidden") else "")
-            for e in error.errors()
+            f"{'.'.join(map(str, problem['loc'])) or 'the file'}: {problem['msg']}"
+            + (f" (got {problem['input']!r})" if problem["type"] not in ("missing", "extra_forbidden") else "")
+            for problem in error.errors()
         )
         raise StudyError(f"{where}: {problems}") from None

@@ -30,9 +30,9 @@ def find(path: Path) -> Path:
 
 def find_all(scale: str, folder: str, pattern: str) -> list[Path]:
     """List the files of a folder below outputs/<scale>/, plus those that only the record has, sorted by name."""
-    places = (output("record", scale, folder), output(scale, folder))
-    found = {path.name: path for place in places for path in place.glob(pattern)}
-    return [found[name] for name in sorted(found)]
+    folders = (output("record", scale, folder), output(scale, folder))
+    files = {path.name: path for parent in folders for path in parent.glob(pattern)}
+    return [files[name] for name in sorted(files)]
 
 
 def data(scale: str) -> Path:
@@ -44,8 +44,8 @@ def require_data(scale: str) -> Path:
     """Return the folder of raw data. Raises StudyError that says how to get it if it is missing."""
     folder = data(scale)
     if not folder.is_dir():
-        if named := os.environ.get("STUDY_DATA"):
-            raise StudyError(f"STUDY_DATA names {named}, which is not there: ./run_all.sh data makes it")
+        if study_data := os.environ.get("STUDY_DATA"):
+            raise StudyError(f"STUDY_DATA names {study_data}, which is not there: ./run_all.sh data makes it")
         raise StudyError(
             f"no folder {show_path(folder)} of real data for scale '{scale}': run ./run_all.sh data, or set STUDY_DATA"
         )

@@ -41,8 +41,8 @@ class Plan:
     def __init__(self, scale: str, words: Iterable[str] = ()):
         self.scale, self.study = scale, open_study(scale)
         self.asked: dict[str, Keys] = {stage: [] for stage in STAGES}
-        for found in map(self.find, words) if words else [self.whole]:
-            for stage, keys in found.items():
+        for jobs in map(self.find, words) if words else [self.whole]:
+            for stage, keys in jobs.items():
                 self.asked[stage] += keys
 
     @property
@@ -68,22 +68,22 @@ class Plan:
             notebook = params.load("tables", word).notebook
             return {"page": [(notebook,)]} if notebook in PAGES else {"table": [(word,)]}
         if params.is_model(word):
-            of_model = [job for job in self.planned if job[0] == word]
-            found = {"pretrain": made} if (made := self.registered(word)) else {"finetune": of_model}
+            finetuning = [job for job in self.planned if job[0] == word]
+            jobs = {"pretrain": pretraining} if (pretraining := self.registered(word)) else {"finetune": finetuning}
         else:
-            found = {}
+            jobs = {}
             if word in params.keys("corpora"):
-                found["corpus"] = [(word,)]
+                jobs["corpus"] = [(word,)]
             if word in params.keys("vocabularies") and not params.load("vocabularies", word).file:
-                found["vocabulary"] = [(word,)]  # a published one is not trained
+                jobs["vocabulary"] = [(word,)]  # a published one is not trained
             for stage, keys in self.whole_jobs.items():
                 for job in keys:
                     notebook = self.notebook(stage, *job)
                     if word in (notebook, notebook[:2]):
-                        found.setdefault(stage, []).append(job)
-        if not found:
+                        jobs.setdefault(stage, []).append(job)
+        if not jobs:
             raise unknown("target", word, chain(*list_targets(self.scale).values()))
-        return found
+        return jobs
 
     @cached_property
     def whole_jobs(self) -> dict[str, Keys]:
@@ -96,17 +96,17 @@ class Plan:
 
         Jobs on the way are listed too, because a table can exist although a job behind it failed.
         """
-        found: dict[str, Keys] = {stage: [] for stage in STAGES}
+        all_jobs: dict[str, Keys] = {stage: [] for stage in STAGES}
 
         def add(jobs: dict[str, Keys]) -> None:
             for stage, keys in jobs.items():
-                for one in keys:
-                    if one not in found[stage]:
-                        found[stage].append(one)
-                        add(self.reads(stage, *one))
+                for job in keys:
+                    if job not in all_jobs[stage]:
+                        all_jobs[stage].append(job)
+                        add(self.reads(stage, *job))
 
         add(self.asked)
-        return found
+        return all_jobs
 
     def reads(self, stage: str, *keys: str) -> dict[str, Keys]:
         """Return the jobs that a job reads, by stage."""
@@ -130,8 +130,8 @@ class Plan:
                 if model in params.BASELINES:  # their word vectors are trained on it
                     return {"corpus": [("ja-clinical",)]}
                 runs = self.runs_in(model, protocol, family)
-                searched = [run for run in runs if self.study.protocol(protocol, run[1]).trials]
-                return {"pretrain": self.registered(model), "tuning": searched}
+                tuned_runs = [run for run in runs if self.study.protocol(protocol, run[1]).trials]
+                return {"pretrain": self.registered(model), "tuning": tuned_runs}
             case "table", table:
                 runs = self.runs_of_tables.get(table)  # None: a table without scores, so without baselines
                 return {} if runs is None else {"finetune": self.jobs_of(runs), "page": [(BASELINE_PAGE,)]}
@@ -178,17 +178,17 @@ class Plan:
 
         Empty if the job has not run, or ran before settings were kept.
         """
-        before = receipts.read_job_settings(receipts.name(self.scale, stage, keys))
-        if before is None:
+        recorded = receipts.read_job_settings(receipts.name(self.scale, stage, keys))
+        if recorded is None:
             return []
-        then = dict(flatten_settings("", before))
-        now = dict(flatten_settings("", self.state(stage, *keys)))
-        changed = []
-        for name in then | now:
-            old, new = then.get(name, "none"), now.get(name, "none")
+        old_settings = dict(flatten_settings("", recorded))
+        new_settings = dict(flatten_settings("", self.state(stage, *keys)))
+        differences = []
+        for name in old_settings | new_settings:
+            old, new = old_settings.get(name, "none"), new_settings.get(name, "none")
             if old != new:
-                changed.append((name.removeprefix(", "), old, new))
-        return changed
+                differences.append((name.removeprefix(", "), old, new))
+        return differences
 
     def table_key(self, table: str) -> str:
         """Return the `table` parameter for a notebook of several tables; empty for a notebook of one table."""
@@ -197,8 +197,12 @@ class Plan:
 
     def trained(self, named: Iterable[str]) -> Keys:
         """Return those of the named vocabularies that are, and can be, trained here."""
-        found = map(self.study.vocabulary, named)
-        return each(one.key for one in found if one.corpora and not one.why_not_trained and not one.released)
+        candidates = map(self.study.vocabulary, named)
+        return each(
+            vocabulary.key
+            for vocabulary in candidates
+            if vocabulary.corpora and not vocabulary.why_not_trained and not vocabulary.released
+        )
 
     def registered(self, model: str) -> Keys:
         """Return a model's pretraining job; empty for external encoders, baselines and public weights."""
@@ -214,13 +218,13 @@ class Plan:
 
         A job makes all of its runs, whatever the command line asks for, so that its page stays the same.
         """
-        named = [*chain(*self.runs_of_tables.values()), *self.study.budget.panel_runs()]
-        named += [*claims.list_claim_runs(self.study), *contrasts.list_contrast_runs(self.study)]
-        found: dict[tuple[str, ...], list[params.RunKey]] = {}
-        for run in dict.fromkeys(named):
+        runs = [*chain(*self.runs_of_tables.values()), *self.study.budget.panel_runs()]
+        runs += [*claims.list_claim_runs(self.study), *contrasts.list_contrast_runs(self.study)]
+        by_job: dict[tuple[str, ...], list[params.RunKey]] = {}
+        for run in dict.fromkeys(runs):
             if not self.study.why_not(run[1], run[2]) and not params.why_no_weights(run[0], self.scale):
-                found.setdefault(self.name_job(run), []).append(run)
-        return found
+                by_job.setdefault(self.name_job(run), []).append(run)
+        return by_job
 
     def name_job(self, run: params.RunKey) -> tuple[str, str, str]:
         """Return the job that makes a run: model, protocol and task family."""
@@ -229,15 +233,15 @@ class Plan:
 
     def runs_in(self, model: str, protocol: str, family: str) -> list[params.RunKey]:
         """List the runs of a job: the planned ones, and those requested for an encoder under evaluation."""
-        asked = [run for run in self.requested(model, protocol) if self.name_job(run)[2] == family]
-        return list(dict.fromkeys([*self.planned.get((model, protocol, family), []), *asked]))
+        requested = [run for run in self.requested(model, protocol) if self.name_job(run)[2] == family]
+        return list(dict.fromkeys([*self.planned.get((model, protocol, family), []), *requested]))
 
     def requested(self, model: str, protocol: str) -> list[params.RunKey]:
         """List the runs requested for an encoder under evaluation that can be made."""
         if not paths.evaluation(self.scale, model, protocol).exists():
             return []
-        chosen = requests.read_request(self.scale, model, protocol)["datasets"]
-        return [(model, dataset, protocol) for dataset in chosen if not self.study.why_missing(dataset, protocol)]
+        datasets = requests.read_request(self.scale, model, protocol)["datasets"]
+        return [(model, dataset, protocol) for dataset in datasets if not self.study.why_missing(dataset, protocol)]
 
     def jobs_of(self, runs: Iterable[params.RunKey]) -> Keys:
         """List the jobs of the given runs, leaving out those that cannot be made here."""
@@ -246,8 +250,8 @@ class Plan:
     def evaluated(self, model: str, protocol: str) -> Keys:
         """List the jobs of the runs requested for an encoder and for those that it is compared with."""
         runs = self.requested(model, protocol)
-        for other in requests.read_request(self.scale, model, protocol)["compared"]:
-            runs += self.requested(other, protocol)
+        for other_model in requests.read_request(self.scale, model, protocol)["compared"]:
+            runs += self.requested(other_model, protocol)
         return list(dict.fromkeys(map(self.name_job, runs)))
 
 
@@ -256,6 +260,6 @@ def list_targets(scale: str) -> dict[str, list[str]]:
     plan = Plan(scale)
     notebooks = set()
     for stage, keys in plan.jobs.items():
-        notebooks |= {plan.notebook(stage, *one) for one in keys}
-    named = {kind: params.keys(kind) for kind in ("tables", "models", "corpora", "vocabularies")}
-    return {"notebooks": sorted(filter(None, notebooks)), **named, "other": ["report"]}
+        notebooks |= {plan.notebook(stage, *job) for job in keys}
+    registered = {kind: params.keys(kind) for kind in ("tables", "models", "corpora", "vocabularies")}
+    return {"notebooks": sorted(filter(None, notebooks)), **registered, "other": ["report"]}

@@ -48,8 +48,8 @@ class Model(params.Registered):
 
     @property
     def machine(self) -> Machine:
-        budget = self.budget.pretraining.model_dump(include={"micro_batch", "compile", "workers"})
-        return self.study.machine.model_copy(update=budget)
+        settings = self.budget.pretraining.model_dump(include={"micro_batch", "compile", "workers"})
+        return self.study.machine.model_copy(update=settings)
 
     @property
     def processes(self) -> int:
@@ -94,11 +94,11 @@ class Model(params.Registered):
         work = {"steps": 0, "tokens": 0, "flops": 0.0}
         for phase in plan.phases or self.settings.published.phases:  # plan.phases is empty if the text is not public
             phase = phase.model_copy(update=changes)
-            predicted = pretraining.make_masking(plan, plan.masked_share, phase.max_predictions).slots(phase.length)
+            slots = pretraining.make_masking(plan, plan.masked_share, phase.max_predictions).slots(phase.length)
             rows = phase.steps * phase.batch_size
             work["steps"] += phase.steps
             work["tokens"] += rows * phase.length
-            work["flops"] += rows * costs.training_flops(config, phase.length, predicted, generator)
+            work["flops"] += rows * costs.training_flops(config, phase.length, slots, generator)
         passes = objectives.ADVERSARIAL_PASSES if self.settings.adversarial else 1
         return work | {"flops": passes * work["flops"]}
 
@@ -112,8 +112,8 @@ class Model(params.Registered):
 
     def held_out(self) -> Blocks:
         """Return the batches on which its held-out loss is measured."""
-        wanted = self.budget.pretraining.held_out_blocks
-        return pretraining.make_held_out(self.plan, self.packed("held_out"), self.vocabulary.tokenizer(), wanted)
+        n_blocks = self.budget.pretraining.held_out_blocks
+        return pretraining.make_held_out(self.plan, self.packed("held_out"), self.vocabulary.tokenizer(), n_blocks)
 
     @property
     def identity(self) -> dict:
@@ -129,8 +129,8 @@ class Model(params.Registered):
         if model.initial:
             initial = self.study.encoder(model.initial)
             inputs["initial weights"] = initial.fingerprint or initial.load().fingerprint
-        resolved = pretraining.settle_settings(self.plan, self.machine, self.seed, self.processes)
-        settings = resolved | params.identify_weights(self.key, self.study.scale)
+        run_settings = pretraining.settle_settings(self.plan, self.machine, self.seed, self.processes)
+        settings = run_settings | params.identify_weights(self.key, self.study.scale)
         return provenance.record("pretraining", self.plan.version, settings, inputs)
 
     def pretrain(self) -> dict:
@@ -138,8 +138,8 @@ class Model(params.Registered):
 
         Returns its record, with its log. Its folder is whole or not there; a killed run resumes from its checkpoint.
         """
-        if finished := artefacts.find_finished(self.folder, self.identity):
-            return finished | {"log": pretraining.read_log(self.folder)}
+        if record := artefacts.find_finished(self.folder, self.identity):
+            return record | {"log": pretraining.read_log(self.folder)}
         if self.processes == 1:
             return self.train()
         for corpus in self.corpora:  # here, so that it is done once and not in every process
@@ -151,9 +151,9 @@ class Model(params.Registered):
         """Pretrain it in this process, or do its share of a torchrun job; only the first process returns the record."""
         model, plan, record = self.settings, self.plan, self.identity
         initial = self.study.encoder(model.initial).load() if model.initial else None
-        wanted = plan.phases and "word vectors" in plan.start
-        vectors, seconds = self.find_vectors() if wanted else (None, 0)
-        short = sum(self.vocabulary.pack(corpus)["left out"] for corpus in self.corpora)
+        needs_vectors = plan.phases and "word vectors" in plan.start
+        vectors, seconds = self.find_vectors() if needs_vectors else (None, 0)
+        n_short = sum(self.vocabulary.pack(corpus)["left out"] for corpus in self.corpora)
         return pretraining.pretrain(
             plan,
             self.packed(),
@@ -166,7 +166,7 @@ class Model(params.Registered):
             vectors=vectors,
             evaluations=self.budget.pretraining.evaluations,
             held_out_blocks=self.budget.pretraining.held_out_blocks,
-            record=record | {"seconds of the start": seconds, "documents too short": short},
+            record=record | {"seconds of the start": seconds, "documents too short": n_short},
             title=model.title,
             note=f"Where it differs from the published model: {model.differs}",
         )
@@ -186,9 +186,9 @@ class Model(params.Registered):
         )
 
         def write(new: Path) -> dict:
-            begun = time.monotonic()
+            start_time = time.monotonic()
             np.save(new / "vectors.npy", embeddings.make_vectors(self.packed(), size, width))
-            return {"seconds": round(time.monotonic() - begun)}
+            return {"seconds": round(time.monotonic() - start_time)}
 
         folder = paths.vectors(self.study.scale, self.settings.corpora, self.vocabulary.key, width)
         record = artefacts.cached(folder, identity, write)
@@ -197,21 +197,22 @@ class Model(params.Registered):
 
 def launch(model: Model) -> None:
     """Train in separate processes on this machine and pass on what they print. Raises StudyError if they fail."""
-    start = "from lib import parent; parent.watch(); from torch.distributed.run import main; main()"
-    command = [sys.executable, "-c", start, "--standalone", f"--nproc-per-node={model.processes}"]
-    ran = subprocess.Popen(
+    code = "from lib import parent; parent.watch(); from torch.distributed.run import main; main()"
+    command = [sys.executable, "-c", code, "--standalone", f"--nproc-per-node={model.processes}"]
+    process = subprocess.Popen(
         [*command, "-m", "lib.study.pretrained", model.study.scale, model.key],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
-    last = ""
-    for line in ran.stdout:
+    message = ""
+    for line in process.stdout:
         print(line, end="", flush=True)
-        last = line.strip() if line.startswith("error: ") else last
-    if ran.wait():
+        message = line.strip() if line.startswith("error: ") else message
+    if process.wait():
         raise StudyError(
-            last.removeprefix("error: ") or f"{model.processes} processes of pretraining ended with {ran.returncode}"
+            message.removeprefix("error: ")
+            or f"{model.processes} processes of pretraining ended with {process.returncode}"
         )
 
 

@@ -63,17 +63,17 @@ Names = Collection[str]
 
 def flatten(numbers: Numbers) -> list[Number]:
     """List numbers one by one, those of a frame row by row. Raises StudyError for a cell that is not printed."""
-    found = numbers.to_numpy().ravel() if isinstance(numbers, pd.DataFrame | pd.Series) else numbers
-    found = [found] if isinstance(found, Number) else list(found)
-    if not all(isinstance(number, Number) for number in found):
-        raise StudyError(f"a cell is not printed, of {len(found)} that are asked for: leave it out with dropna")
-    return found
+    flat = numbers.to_numpy().ravel() if isinstance(numbers, pd.DataFrame | pd.Series) else numbers
+    flat = [flat] if isinstance(flat, Number) else list(flat)
+    if not all(isinstance(number, Number) for number in flat):
+        raise StudyError(f"a cell is not printed, of {len(flat)} that are asked for: leave it out with dropna")
+    return flat
 
 
 def rising(function: Callable[[list[float]], float], numbers: Numbers) -> Number:
     """Apply a function that rises with each of its arguments to the values and to both bounds."""
-    found = flatten(numbers)
-    return Number(*(function([getattr(number, bound) for number in found]) for bound in ("value", "low", "high")))
+    flat = flatten(numbers)
+    return Number(*(function([getattr(number, bound) for number in flat]) for bound in ("value", "low", "high")))
 
 
 def mean(numbers: Numbers) -> Number:
@@ -229,11 +229,11 @@ def count(
     at_least: bool = False, note: str = "",
 ) -> dict:  # fmt: skip
     """Make a line on how many numbers exceed others. `at_least`: `stated` is the least that the text allows."""
-    found = wins(ours, theirs)
+    recomputed = wins(ours, theirs)
     if not at_least:
-        return check(paper, where, what, stated, found, exact=True, note=note)
-    line = check(paper, where, what, stated, found, exact=True, note=f"at least; {note}" if note else "at least")
-    if Number.read(stated).value <= found.high:
-        verdict = "agrees" if Number.read(stated).value <= found.value else "rounding"
+        return check(paper, where, what, stated, recomputed, exact=True, note=note)
+    line = check(paper, where, what, stated, recomputed, exact=True, note=f"at least; {note}" if note else "at least")
+    if Number.read(stated).value <= recomputed.high:
+        verdict = "agrees" if Number.read(stated).value <= recomputed.value else "rounding"
         line |= {"verdict": verdict, "excused_by_rounding": "yes"}
     return line

@@ -39,8 +39,8 @@ def list_lines(study: "Study", key: str) -> list[dict]:
 
 def list_table_runs(study: "Study", key: str) -> list[params.RunKey]:
     """List every run that a table or figure needs and that can be made, each once."""
-    ran = [line for line in list_lines(study, key) if not line["why_not"]]
-    return list(dict.fromkeys((line["model"], line["dataset"], line["protocol"]) for line in ran))
+    lines = [line for line in list_lines(study, key) if not line["why_not"]]
+    return list(dict.fromkeys((line["model"], line["dataset"], line["protocol"]) for line in lines))
 
 
 def list_compared(study: "Study") -> list[params.RunKey]:
@@ -54,9 +54,9 @@ def list_compared(study: "Study") -> list[params.RunKey]:
         planned += list_table_runs(study, key)
     planned += [run for run in study.budget.panel_runs() if not study.why_not(run[1])]
     protocols = results.list_protocols()
-    own = list(dict.fromkeys(run for run in planned if run[2] in protocols))
-    paired = {run for pair in pair_runs(own) for run in pair}
-    return [run for run in own if run in paired or list_pairs(registry.lookup(run[1]))]
+    paper_runs = list(dict.fromkeys(run for run in planned if run[2] in protocols))
+    paired = {run for pair in pair_runs(paper_runs) for run in pair}
+    return [run for run in paper_runs if run in paired or list_pairs(registry.lookup(run[1]))]
 
 
 def pair_runs(runs: Iterable[params.RunKey]) -> list[tuple[params.RunKey, params.RunKey]]:
@@ -69,7 +69,7 @@ def pair_runs(runs: Iterable[params.RunKey]) -> list[tuple[params.RunKey, params
     for run in sorted(runs, key=lambda run: order.index(run[2])):
         model, dataset, _ = run
         groups.setdefault((versions.name_set(dataset), model), []).append(run)
-    return [pair for found in groups.values() for pair in combinations(found, 2)]
+    return [pair for group in groups.values() for pair in combinations(group, 2)]
 
 
 def list_models(study: "Study", key: str) -> list[str]:
@@ -80,17 +80,17 @@ def list_models(study: "Study", key: str) -> list[str]:
 def list_cells(study: "Study", table: params.ScoreTable) -> list[dict]:
     """Return the lines of a table of scores: first the columns that only we have, then the printed cells."""
     printed = results.read_published(table.paper, table.table).to_dict("records")
-    metric_of = dict.fromkeys((cell["row"], cell["metric"]) for cell in printed if cell["row"] in table.rows)
+    row_metrics = dict.fromkeys((cell["row"], cell["metric"]) for cell in printed if cell["row"] in table.rows)
     added = [
         {"row": row, "column": column, "metric": metric, "value": np.nan, "std": np.nan}
         for column in table.ours_only
-        for row, metric in metric_of
+        for row, metric in row_metrics
     ]
     lines = []
     for cell in [*added, *printed]:
-        left_out = table.not_run.get(cell["column"]) or table.not_run.get(cell["row"], "")
-        asked = find_run(table, cell["row"], cell["column"])
-        lines += assign(study, cell, asked, table.metrics.get(cell["metric"], ""), left_out)
+        why_not = table.not_run.get(cell["column"]) or table.not_run.get(cell["row"], "")
+        run = find_run(table, cell["row"], cell["column"])
+        lines += assign(study, cell, run, table.metrics.get(cell["metric"], ""), why_not)
     return lines
 
 
@@ -100,33 +100,35 @@ def list_figure_lines(study: "Study", figure: params.CurveTable) -> list[dict]:
     A gain has two lines per point: the score (`side` is empty), and the score that it is a gain over (`than`).
     """
     sizes, lines = read_sizes(figure.sizes), []
-    for name, wanted in figure.of.items():
+    for name, wanted_metric in figure.of.items():
         table = params.load("tables", name)
         cells = results.read_published(table.paper, table.table).to_dict("records")
         printed = {(cell["row"], cell["column"], cell["metric"]): cell["value"] for cell in cells}
         rows = {row for row, run in table.rows.items() if run.dataset and row in (figure.rows or table.rows)}
-        places = dict.fromkeys((row, metric) for row, _, metric in printed if row in rows and wanted in ("", metric))
-        for row, metric in places:
+        row_metrics = dict.fromkeys(
+            (row, metric) for row, _, metric in printed if row in rows and wanted_metric in ("", metric)
+        )
+        for row, metric in row_metrics:
             score = table.metrics.get(metric, "")
-            for column, own in figure.columns.items():
-                asked = {"": find_run(table, row, column, own)}
+            for column, column_run in figure.columns.items():
+                runs = {"": find_run(table, row, column, column_run)}
                 value = printed.get((row, column, metric), np.nan)
                 if figure.than:
-                    asked["than"] = find_run(table, row, figure.than, params.Run(protocol=own.protocol))
+                    runs["than"] = find_run(table, row, figure.than, params.Run(protocol=column_run.protocol))
                     value -= printed[row, figure.than, metric]
                 cell = {"row": row, "column": column, "metric": metric, "value": round(value, 2), "std": np.nan}
                 point = []
-                for side, run in asked.items():
+                for side, run in runs.items():
                     point += [line | {"side": side} for line in assign(study, cell, run, score)]
                 obstacles = [line["why_not"] for line in point if line["why_not"]]
                 substituted = dict.fromkeys(line["substituted"] for line in point if line["substituted"])
-                both = {
+                point_fields = {
                     "why_not": obstacles[0] if obstacles else "",
                     "substituted": "; ".join(substituted),
                     "x": place_on_axis(study, figure.axis, point[0]),
                     "published_x": sizes.get(row, np.nan),
                 }
-                lines += [line | both for line in point]
+                lines += [line | point_fields for line in point]
     return lines
 
 
@@ -134,12 +136,12 @@ def assign(study: "Study", cell: dict, asked: params.Run, score: str, why_not: s
     """Return a line for each dataset of a printed cell, with its run. `score`: empty for the dataset's main one."""
     run = substitute_run(study, asked)
     groups = run.mean_of or [[run.dataset]]
-    places = [(number, dataset) for number, group in enumerate(groups) for dataset in group]
+    members = [(number, dataset) for number, group in enumerate(groups) for dataset in group]
     why_not = why_not or find_obstacle(study, run.model, groups, run.protocol)
     differs = [asked.differs]
     if not why_not:
-        differs += [registry.lookup(dataset).differs for _, dataset in places]
-    named = {
+        differs += [registry.lookup(dataset).differs for _, dataset in members]
+    fields = {
         "row": cell["row"],
         "column": cell["column"],
         "metric": cell["metric"],
@@ -147,23 +149,23 @@ def assign(study: "Study", cell: dict, asked: params.Run, score: str, why_not: s
         "published_std": cell["std"],
         "model": run.model,
         "protocol": run.protocol,
-        "is_mean": len(places) > 1,
+        "is_mean": len(members) > 1,
         "substituted": describe_substitution(asked, run),
         "differs": " ".join(dict.fromkeys(filter(None, differs))),
         "why_not": why_not,
     }
     lines = []
-    for number, dataset in places:
-        main = registry.lookup(dataset).main_score if dataset else ""
-        lines.append(named | {"dataset": dataset, "group": number, "score": score or main})
+    for number, dataset in members:
+        main_score = registry.lookup(dataset).main_score if dataset else ""
+        lines.append(fields | {"dataset": dataset, "group": number, "score": score or main_score})
     return lines
 
 
 def find_run(table: params.ScoreTable, row: str, column: str, more: params.Run | None = None) -> params.Run:
     """Merge what a table, row and column say of a run: a column overrides a row, and `more` overrides both."""
-    parts = [table.all, table.rows.get(row), (table.columns | table.ours_only).get(column), more]
-    said = [part.model_dump(exclude_defaults=True) for part in parts if part]
-    return params.Run(**{name: value for part in said for name, value in part.items()})
+    layers = [table.all, table.rows.get(row), (table.columns | table.ours_only).get(column), more]
+    settings = [layer.model_dump(exclude_defaults=True) for layer in layers if layer]
+    return params.Run(**{name: value for layer in settings for name, value in layer.items()})
 
 
 def name_printed_model(table: params.ScoreTable, cell: dict) -> str:
@@ -178,32 +180,32 @@ def substitute_run(study: "Study", run: params.Run) -> params.Run:
     Unless the panels include the named run, a substitute model or protocol may take its place.
     """
     budget = study.budget
-    named = [dataset for group in run.mean_of or [[run.dataset]] for dataset in group]
-    if {(run.model, dataset, run.protocol) for dataset in named} <= set(budget.panel_runs()):
+    datasets = [dataset for group in run.mean_of or [[run.dataset]] for dataset in group]
+    if {(run.model, dataset, run.protocol) for dataset in datasets} <= set(budget.panel_runs()):
         return run
     substitutes = budget.substitutes
-    found = {"model": substitutes.models.get(run.model), "protocol": substitutes.protocols.get(run.protocol)}
-    return run.model_copy(update={name: key for name, key in found.items() if key})
+    replacements = {"model": substitutes.models.get(run.model), "protocol": substitutes.protocols.get(run.protocol)}
+    return run.model_copy(update={name: key for name, key in replacements.items() if key})
 
 
 def describe_substitution(asked: params.Run, made: params.Run) -> str:
     """Describe what a run has in place of what was requested, or return an empty string."""
     pairs = ((made.model, asked.model), (made.protocol, asked.protocol))
-    return ", ".join(f"{one} in place of {other}" for one, other in pairs if one != other)
+    return ", ".join(f"{substitute} in place of {original}" for substitute, original in pairs if substitute != original)
 
 
 def find_obstacle(study: "Study", model: str, groups: list[list[str]], protocol: str = "") -> str:
     """Return why runs cannot be made at a scale, or an empty string; finished runs no longer need their data."""
-    named = [dataset for group in groups for dataset in group if dataset]
-    if not model or not named:
+    sets = [dataset for group in groups for dataset in group if dataset]
+    if not model or not sets:
         return "no run is assigned to this cell"
     if why_not := params.why_no_weights(model, study.scale):
         return why_not
-    why = {dataset: why_not_run(study, model, dataset, protocol) for dataset in named}
-    missing = [dataset for dataset in named if why[dataset]]
+    reasons = {dataset: why_not_run(study, model, dataset, protocol) for dataset in sets}
+    missing = [dataset for dataset in sets if reasons[dataset]]
     if missing:
-        return why[missing[0]] if len(named) == 1 else f"a mean of {len(named)} sets; missing: {', '.join(missing)}"
-    return "" if is_planned(study, model, named, protocol) else study.outside_budget
+        return reasons[missing[0]] if len(sets) == 1 else f"a mean of {len(sets)} sets; missing: {', '.join(missing)}"
+    return "" if is_planned(study, model, sets, protocol) else study.outside_budget
 
 
 def why_not_planned(study: "Study", model: str, datasets: Iterable[str], protocol: str) -> str:
@@ -219,8 +221,8 @@ def why_not_planned(study: "Study", model: str, datasets: Iterable[str], protoco
 
 def why_not_run(study: "Study", model: str, dataset: str, protocol: str) -> str:
     """Return why a run cannot be made at a scale, or an empty string; a finished run no longer needs its data."""
-    made = paths.find(paths.results(study.scale, model, dataset, protocol)).exists()
-    return "" if made else study.why_not(dataset, protocol)
+    finished = paths.find(paths.results(study.scale, model, dataset, protocol)).exists()
+    return "" if finished else study.why_not(dataset, protocol)
 
 
 def is_planned(study: "Study", model: str, named: list[str], protocol: str) -> bool:

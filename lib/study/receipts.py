@@ -37,19 +37,19 @@ def fingerprint_content(path: Path) -> str:
         return provenance.fingerprint([[str(f.relative_to(path)), provenance.file_fingerprint(f)] for f in files])
     if path.suffix != ".json":
         return provenance.file_fingerprint(path)
-    said = drop_names(artefacts.read_json(path), MACHINE)
+    entries = drop_names(artefacts.read_json(path), MACHINE)
     if path.name != "record.json":
-        return provenance.fingerprint(said)
-    said = {name: value for name, value in said.items() if name not in IDENTITY}
-    files = [] if "content" in said else sorted(file for kind in CONTENT for file in path.parent.glob(kind))
-    return provenance.fingerprint(said, [[file.name, provenance.file_fingerprint(file)] for file in files])
+        return provenance.fingerprint(entries)
+    entries = {name: value for name, value in entries.items() if name not in IDENTITY}
+    files = [] if "content" in entries else sorted(file for pattern in CONTENT for file in path.parent.glob(pattern))
+    return provenance.fingerprint(entries, [[file.name, provenance.file_fingerprint(file)] for file in files])
 
 
 def drop_names(content, names: set[str]):
     """Drop the entries with these names from JSON, at any depth."""
     if isinstance(content, dict):
         return {name: drop_names(value, names) for name, value in content.items() if name not in names}
-    return [drop_names(part, names) for part in content] if isinstance(content, list) else content
+    return [drop_names(item, names) for item in content] if isinstance(content, list) else content
 
 
 def name(scale: str, stage: str, keys: Iterable[str]) -> str:
@@ -63,17 +63,17 @@ def read_job_settings(receipt: str) -> dict | None:
     They are one of the job's parameters, each stored as a Python literal. None too for a receipt with a long name,
     which Snakemake keeps elsewhere.
     """
-    kept = paths.ROOT / ".snakemake" / "metadata" / urlsafe_b64encode(receipt.encode()).decode()
+    path = paths.ROOT / ".snakemake" / "metadata" / urlsafe_b64encode(receipt.encode()).decode()
     try:
-        told = artefacts.read_json(kept)["params"]
+        parameters = artefacts.read_json(path)["params"]
     except (OSError, StudyError):  # not there, or being written
         return None
-    return next((ast.literal_eval(one) for one in told if one.startswith("{")), None)
+    return next((ast.literal_eval(parameter) for parameter in parameters if parameter.startswith("{")), None)
 
 
 def forget_deleted(scale: str) -> None:
     """Delete the receipts of artefacts that somebody has deleted, so that these are made again."""
     for receipt in paths.output(scale, "done").glob("*/*"):
-        made = [line.rpartition("  ")[2] for line in receipt.read_text(encoding="utf-8").splitlines()]
-        if not all((paths.ROOT / one).exists() for one in made):
+        outputs = [line.rpartition("  ")[2] for line in receipt.read_text(encoding="utf-8").splitlines()]
+        if not all((paths.ROOT / output).exists() for output in outputs):
             receipt.unlink()

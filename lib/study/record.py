@@ -40,23 +40,23 @@ def take_over(scale: str) -> list[Path]:
     broken = [path.stem for folder in ("failed", "running") for path in paths.output(scale, folder).glob("*.ipynb")]
     if broken:
         raise StudyError(f"not recorded: {broken[0]} failed or was broken off: run ./run_all.sh {scale} first")
-    found = list_recorded(scale)
-    if not found:
+    files = list_recorded(scale)
+    if not files:
         raise StudyError(f"nothing has been run at scale '{scale}': run ./run_all.sh {scale} first")
-    emptied = {path.stem: cells for path in found if path.suffix == ".csv" and (cells := list_emptied(path))}
+    emptied = {path.stem: cells for path in files if path.suffix == ".csv" and (cells := list_emptied(path))}
     if emptied:
         (table, cells), *_ = emptied.items()
         raise StudyError(
             f"not recorded: {sum(map(len, emptied.values()))} cells that the record fills would become empty, first in "
             f"{table}: {', '.join(filter(None, cells[0]))}; run what fills them, or delete the table from the record"
         )
-    contents = {paths.recorded(path): read_content(path) for path in found}
-    beside = {path.stem for path in (*contents, *paths.output("record", scale, "notebooks").glob("*.ipynb"))}
+    contents = {paths.recorded(path): read_content(path) for path in files}
+    stems = {path.stem for path in (*contents, *paths.output("record", scale, "notebooks").glob("*.ipynb"))}
     for path in contents:
         if path.suffix == ".ipynb":
-            contents[path] = mend_links(contents[path].decode(), beside).encode()
-    before = {path: read_content(path) if path.exists() else b"" for path in contents}
-    changed = [path for path, content in contents.items() if content != before[path]]
+            contents[path] = mend_links(contents[path].decode(), stems).encode()
+    old_contents = {path: read_content(path) if path.exists() else b"" for path in contents}
+    changed = [path for path, content in contents.items() if content != old_contents[path]]
     for path in changed:
         with artefacts.whole_file(path) as temporary:
             temporary.write_bytes(contents[path])
@@ -68,17 +68,17 @@ def list_recorded(scale: str) -> list[Path]:
 
     Figures are those in FIGURES and those with a number of ours.
     """
-    here = paths.output(scale)
-    runs = [path for path in here.glob("results/*.json") if is_ours(*path.stem.split("--")[:2])]
-    tables = [*here.glob("*.csv"), *here.glob("tables/*.csv")]
-    drawn = [path for path in here.glob("figures/*.svg") if path.stem in FIGURES or has_ours(scale, path.stem)]
-    recorded = [*runs, *tables, *drawn]
+    folder = paths.output(scale)
+    runs = [path for path in folder.glob("results/*.json") if is_ours(*path.stem.split("--")[:2])]
+    tables = [*folder.glob("*.csv"), *folder.glob("tables/*.csv")]
+    figures = [path for path in folder.glob("figures/*.svg") if path.stem in FIGURES or has_ours(scale, path.stem)]
+    recorded = [*runs, *tables, *figures]
     for pattern in PAGES:
-        recorded += here.glob(f"notebooks/{pattern}.ipynb")
+        recorded += folder.glob(f"notebooks/{pattern}.ipynb")
     for name in VOCABULARY:
-        recorded += here.glob(f"vocabularies/*/{name}")
-    lists = here.glob("vocabularies/*/vocab.txt")  # needed for Japanese; others have it in tokenizer.json
-    recorded += [path for path in lists if not path.with_name("tokenizer.json").exists()]
+        recorded += folder.glob(f"vocabularies/*/{name}")
+    token_lists = folder.glob("vocabularies/*/vocab.txt")  # needed for Japanese; others have it in tokenizer.json
+    recorded += [path for path in token_lists if not path.with_name("tokenizer.json").exists()]
     return sorted(recorded)
 
 
@@ -99,9 +99,7 @@ def mend_links(page: str, beside: Collection[str]) -> str:
 
 def is_ours(model: str, dataset: str) -> bool:
     """Return whether a model and a dataset are the study's, not a user's encoder or data."""
-    return dataset in registry.DATASETS and (
-        params.is_model(model) or model in (*params.BASELINES, exploring.SHIPPED)
-    )
+    return dataset in registry.DATASETS and (params.is_model(model) or model in (*params.BASELINES, exploring.SHIPPED))
 
 
 def has_ours(scale: str, key: str) -> bool:
@@ -176,24 +174,24 @@ def list_findings() -> str:
 
 
 def say_audit(audit: pd.DataFrame) -> str:
-    own = audit[~audit["kind"].isin(("two tables", "two papers"))]
+    derived = audit[~audit["kind"].isin(("two tables", "two papers"))]
     return (
-        f"**Printed numbers.** {(own['verdict'] == 'differs').sum()} of {len(own)} numbers that follow from others in "
-        "their paper (an F1, an average, a difference) do not, even allowing for rounding and averaging over runs "
-        "([page 90](outputs/record/laptop/notebooks/90_audit.ipynb))."
+        f"**Printed numbers.** {(derived['verdict'] == 'differs').sum()} of {len(derived)} numbers that follow from "
+        "others in their paper (an F1, an average, a difference) do not, even allowing for rounding and averaging over "
+        "runs ([page 90](outputs/record/laptop/notebooks/90_audit.ipynb))."
     )
 
 
 def say_recipes(measured: pd.DataFrame) -> str:
     """Count the verdicts on recipes, and quote the first claim in list order, not the one with the largest effect."""
     counts = measured["verdict"].value_counts()
-    ways = ", ".join(f"{counts[verdict]} {words}" for verdict, words in claims.VERDICTS.items() if verdict in counts)
-    first = measured.iloc[0]
+    tally = ", ".join(f"{counts[verdict]} {words}" for verdict, words in claims.VERDICTS.items() if verdict in counts)
+    claim = measured.iloc[0]
     return (
-        f"**Recipes.** Of {len(measured)} claims about recipes that were pretrained several times, {ways} "
-        f"([all](docs/measurement.md)). The first, that {first['statement']}: {first['effect']:+.1f} "
-        f"points (95% interval {first['ci_low']:+.1f} to {first['ci_high']:+.1f}; the paper "
-        f"{first['paper_effect_here']:+.1f}) on {first['n_sets']} datasets."
+        f"**Recipes.** Of {len(measured)} claims about recipes that were pretrained several times, {tally} "
+        f"([all](docs/measurement.md)). The first, that {claim['statement']}: {claim['effect']:+.1f} "
+        f"points (95% interval {claim['ci_low']:+.1f} to {claim['ci_high']:+.1f}; the paper "
+        f"{claim['paper_effect_here']:+.1f}) on {claim['n_sets']} datasets."
     )
 
 
@@ -208,12 +206,12 @@ def say_beaten(bought: pd.DataFrame) -> str:
 
 def say_tagger() -> str:
     """Compare the tagger that ships with the baselines, with the first dataset of its table as an example."""
-    scored = results.read_table(exploring.TAGGER / "scores.csv")
-    above, first = (scored["f1"] > scored["baseline f1"]).sum(), scored.iloc[0]
+    table = results.read_table(exploring.TAGGER / "scores.csv")
+    n_above, example = (table["f1"] > table["baseline f1"]).sum(), table.iloc[0]
     return (
         "**Tagger.** [The one that ships](model/tagger/README.md), 14M parameters, one seed, beats the best "
-        f"baseline on {above} of {len(scored)} test sets ({first['dataset']}: F1 {first['f1']:.1f}, baseline "
-        f"{first['baseline f1']:.1f})."
+        f"baseline on {n_above} of {len(table)} test sets ({example['dataset']}: F1 {example['f1']:.1f}, baseline "
+        f"{example['baseline f1']:.1f})."
     )
 
 
@@ -224,12 +222,12 @@ def summarise_scale(scale: str) -> str:
     measured claims about recipes and the models' scores; any other gets its claims counted by kind and verdict.
     """
     study = open_study(scale)
-    said = f"Scale **{study.budget.title}**. {show.say_budget(study)}\n\n"
+    summary = f"Scale **{study.budget.title}**. {show.say_budget(study)}\n\n"
     if study.budget.target:
-        ran = results.find_table(paths.table(scale, "panels"))
-        return said + "\n".join(f"- {one}" for one in ([] if ran is None else scores.say_target(study, ran)))
+        panels = results.find_table(paths.table(scale, "panels"))
+        return summary + "\n".join(f"- {line}" for line in ([] if panels is None else scores.say_target(study, panels)))
     if study.budget.pretrainings > 1:
-        found = scores.compare_pretrainings(study).to_markdown(index=False, disable_numparse=True)
-        return said + "\n".join([*claims.list_recipes(claims.read_verdicts(study)), "", found, "", PRETRAININGS])
+        table = scores.compare_pretrainings(study).to_markdown(index=False, disable_numparse=True)
+        return summary + "\n".join([*claims.list_recipes(claims.read_verdicts(study)), "", table, "", PRETRAININGS])
     counts = claims.tally(claims.read_verdicts(study)).query("paper == 'all'").drop(columns="paper")
-    return said + counts.to_markdown(index=False, disable_numparse=True)
+    return summary + counts.to_markdown(index=False, disable_numparse=True)

@@ -53,28 +53,29 @@ def list_all_printed() -> pd.DataFrame:
     """
     keys = [key for paper in results.list_papers() for key in scores.list_tables(paper)]
     lines = pd.concat([name_scores(key) for key in keys], ignore_index=True)
-    order = {model: place for place, model in enumerate([*MODELS.values(), GIORGI])}
+    order = {model: rank for rank, model in enumerate([*MODELS.values(), GIORGI])}
     return lines.sort_values("model", key=lambda models: models.map(order), kind="stable", ignore_index=True)
 
 
 def name_scores(key: str) -> pd.DataFrame:
     """Return the scores of one table with their common names, in the order of the table."""
-    place, table = ["row", "column", "metric"], params.load("tables", key)
+    cell_columns, table = ["row", "column", "metric"], params.load("tables", key)
     # Scale `paper` substitutes nothing for what the papers name.
-    runs = open_study("paper").published(key).dropna(subset="published").drop_duplicates(place)
-    found = runs.merge(read_scores().query("table == @key"), on=place, validate="one_to_one")
-    own = found["protocol"].isin([*results.list_protocols(), OF_ANOTHER])
-    named = {
+    lines = open_study("paper").published(key).dropna(subset="published").drop_duplicates(cell_columns)
+    cells = lines.merge(read_scores().query("table == @key"), on=cell_columns, validate="one_to_one")
+    is_own = cells["protocol"].isin([*results.list_protocols(), OF_ANOTHER])
+    fields = {
         "paper": table.paper,
-        "name": [published.name_printed_model(table, cell) for cell in found.to_dict("records")],
-        "run": found["model"],
-        "set": [name_set_of(cell) for cell in found.to_dict("records")],
-        "score": found["metric"].replace(SCORES),
+        "name": [published.name_printed_model(table, cell) for cell in cells.to_dict("records")],
+        "run": cells["model"],
+        "set": [name_set_of(cell) for cell in cells.to_dict("records")],
+        "score": cells["metric"].replace(SCORES),
     }
-    quoted = [
-        QUOTED.get((key, cell), {}).get(known, "") for cell, known in zip(found["column"], named["set"], strict=True)
+    quoted_models = [
+        QUOTED.get((key, cell), {}).get(set_name, "")
+        for cell, set_name in zip(cells["column"], fields["set"], strict=True)
     ]
-    return found.assign(**named, model=found["model"].map(MODELS).where(own).fillna(pd.Series(quoted)))
+    return cells.assign(**fields, model=cells["model"].map(MODELS).where(is_own).fillna(pd.Series(quoted_models)))
 
 
 def name_set_of(cell: dict) -> str:

@@ -61,8 +61,10 @@ def build_report(scale: str) -> tuple[Path, bool]:
     if not pages:
         raise StudyError(f"nothing has been run at scale '{scale}' yet: run ./run_all.sh {scale}")
     folder = paths.output(scale, "report")
-    read = [*pages, *sorted(paths.NOTEBOOKS.glob("*.ipynb")), Path(__file__), *ASSETS.values()]
-    state = provenance.fingerprint([[path.name, provenance.file_fingerprint(path)] for path in read], [*pages.values()])
+    files = [*pages, *sorted(paths.NOTEBOOKS.glob("*.ipynb")), Path(__file__), *ASSETS.values()]
+    state = provenance.fingerprint(
+        [[path.name, provenance.file_fingerprint(path)] for path in files], [*pages.values()]
+    )
     stamp = folder / "built.json"
     if stamp.exists() and json.loads(stamp.read_text()).get("state") == state:
         return folder / "index.html", False
@@ -81,13 +83,13 @@ def collect_pages(scale: str) -> dict[Path, str]:
     A notebook whose last run failed or was interrupted has only that copy, because results of an earlier run may no
     longer hold. A copy that another process is still writing is left out; that process moves it when it ends.
     """
-    found = {path.name: (path, "done") for path in paths.find_all(scale, "notebooks", "*.ipynb")}
+    copies = {path.name: (path, "done") for path in paths.find_all(scale, "notebooks", "*.ipynb")}
     for folder, state in (("running", "interrupted"), ("failed", "failed")):
         for path in paths.output(scale, folder).glob("*.ipynb"):
             being_written = artefacts.is_locked(path.with_suffix(".lock"))
             if not being_written and path.exists():
-                found[path.name] = (path, state)
-    return dict(found[name] for name in sorted(found))
+                copies[path.name] = (path, state)
+    return dict(copies[name] for name in sorted(copies))
 
 
 def name_page(path: Path, state: str) -> str:
@@ -209,15 +211,15 @@ def take_current_prose(notebook: nbformat.NotebookNode, name: str) -> None:
     source = paths.NOTEBOOKS / f"{name}.ipynb"
     if not source.exists():
         return
-    now = {cell.id: cell for cell in nbformat.read(source, as_version=4).cells}
-    first = find_title(notebook)
-    title = first.source.splitlines()[0]  # holds the keys of this run
+    current_cells = {cell.id: cell for cell in nbformat.read(source, as_version=4).cells}
+    title_cell = find_title(notebook)
+    title = title_cell.source.splitlines()[0]  # holds the keys of this run
     for cell in notebook.cells:
-        if cell.id in now and cell.cell_type == "markdown":
-            cell.source = now[cell.id].source
-        elif cell.id in now:
-            cell.metadata.tags = now[cell.id].metadata.get("tags", [])
-    first.source = "\n".join([title, *first.source.splitlines()[1:]])
+        if cell.id in current_cells and cell.cell_type == "markdown":
+            cell.source = current_cells[cell.id].source
+        elif cell.id in current_cells:
+            cell.metadata.tags = current_cells[cell.id].metadata.get("tags", [])
+    title_cell.source = "\n".join([title, *title_cell.source.splitlines()[1:]])
 
 
 def find_title(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -247,15 +249,17 @@ def lead_with_answer(notebook: nbformat.NotebookNode) -> None:
             lead.source = lead.source.removesuffix(prose).strip()
         top.append(take_outputs(cell, "figure"))
     notebook.cells = drop_empty(notebook.cells)
-    place = next(number for number, cell in enumerate(notebook.cells, start=1) if cell is find_title(notebook))
-    notebook.cells[place:place] = top
+    position = next(number for number, cell in enumerate(notebook.cells, start=1) if cell is find_title(notebook))
+    notebook.cells[position:position] = top
 
 
 def find_lead(cells: list[nbformat.NotebookNode], shown: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
     """Return the text cell before a cell's outputs; None if other outputs come between, or if it is the title."""
     before = cells[: next(number for number, cell in enumerate(cells) if cell is shown)]
-    found = next((c for c in reversed(before) if c.cell_type == "markdown" or c.outputs), None)
-    return found if found and found.cell_type == "markdown" and not found.source.startswith("# ") else None
+    lead = next(
+        (candidate for candidate in reversed(before) if candidate.cell_type == "markdown" or candidate.outputs), None
+    )
+    return lead if lead and lead.cell_type == "markdown" and not lead.source.startswith("# ") else None
 
 
 def take_outputs(cell: nbformat.NotebookNode, tag: str) -> nbformat.NotebookNode:
@@ -276,7 +280,7 @@ def drop_empty(cells: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode
     kept = []
     for cell in reversed(cells):
         if cell.cell_type == "markdown":
-            below = next((one for one in reversed(kept) if one.cell_type == "markdown" or one.outputs), None)
+            below = next((later for later in reversed(kept) if later.cell_type == "markdown" or later.outputs), None)
             depth = len(cell.source) - len(cell.source.lstrip("#"))
             ends = below is None or re.match(rf"#{{1,{depth}}} |Next: ", below.source) if depth else False
             if not cell.source or (ends and not HEADING.sub("", cell.source, count=1)):
@@ -287,14 +291,16 @@ def drop_empty(cells: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode
 
 def describe_pictures(notebook: nbformat.NotebookNode) -> None:
     """Describe each picture by the heading and the first sentence before it, and the page's question."""
-    question, heading, said = HEADING.match(find_title(notebook).source)[1], "", ""
+    question, heading, sentence = HEADING.match(find_title(notebook).source)[1], "", ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            found = HEADING.match(cell.source)
-            heading = found[1] or heading
-            said = re.split(r"(?<=[.?]) |\n|$", cell.source[found.end() :])[0]
+            match = HEADING.match(cell.source)
+            heading = match[1] or heading
+            sentence = re.split(r"(?<=[.?]) |\n|$", cell.source[match.end() :])[0]
         elif find_pictures(cell):
-            parts = [re.sub(r"\[(.*?)\]\(.*?\)|[*`]", r"\1", part).strip(".: ") for part in (heading, said, question)]
+            parts = [
+                re.sub(r"\[(.*?)\]\(.*?\)|[*`]", r"\1", part).strip(".: ") for part in (heading, sentence, question)
+            ]
             label = html.escape(". ".join(["Figure", *filter(None, parts)]))
             for data in (output.data for output in find_pictures(cell)):
                 svg = data["image/svg+xml"].replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
@@ -311,13 +317,13 @@ def list_chapters(groups: dict[str, dict[str, str]], titles: dict[str, str]) -> 
     hidden = [":hidden:"] if entries.get(FRONT) == "index" else []
     lines = []
     for digit, chapter in CHAPTERS.items():
-        listed = []
+        chapter_entries = []
         for group, entry in entries.items():
             if group.startswith(digit):
                 number, title = group.split("_")[0], name_entry(titles[entry], chapter)
-                listed.append(f"{number} · {title} <{entry.replace('index', 'self')}>")
-        if listed:
-            lines += ["```{toctree}", *hidden, ":maxdepth: 1", f":caption: {chapter}", "", *listed, "```", ""]
+                chapter_entries.append(f"{number} · {title} <{entry.replace('index', 'self')}>")
+        if chapter_entries:
+            lines += ["```{toctree}", *hidden, ":maxdepth: 1", f":caption: {chapter}", "", *chapter_entries, "```", ""]
     return "\n".join(lines)
 
 

@@ -83,10 +83,10 @@ class Task(Settings):
 
     def by_seed(self) -> list[float]:
         """Return the main score of each seed, averaged over folds; nan if undefined."""
-        found = defaultdict(list)
+        seed_scores = defaultdict(list)
         for run in self.scores:
-            found[run.seed].append(math.nan if run.main_score is None else run.main_score)
-        return [fmean(values) for values in found.values()]
+            seed_scores[run.seed].append(math.nan if run.main_score is None else run.main_score)
+        return [fmean(values) for values in seed_scores.values()]
 
 
 class ModelEntry(Settings):
@@ -128,30 +128,30 @@ def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[s
 
     `keys`: datasets; those without a result are left out. Empty if none has a result.
     """
-    found = [result for key in keys if (result := results.read_result(study.scale, model, key, protocol))]
-    if not found:
+    encoder_results = [result for key in keys if (result := results.read_result(study.scale, model, key, protocol))]
+    if not encoder_results:
         return {}
-    runs = [run for result in found for run in result["runs"]]
+    runs = [run for result in encoder_results for run in result["runs"]]
     weights = sorted({run["inputs"]["model"] for run in runs if "inputs" in run})
     sizes = [run["body parameters"] for run in runs if "body parameters" in run]
-    about = {
+    model_entry = {
         "name": model,
-        "title": found[0]["model title"],
+        "title": encoder_results[0]["model title"],
         "source": find_source(study, model, protocol),
         "revision": ", ".join(weights),
         "n_parameters": max(sizes, default=None),
     }
-    baselines = find_baselines(study, [result["dataset"] for result in found])
-    tasks = [describe_task(find_dataset(study, result["dataset"]), result, baselines) for result in found]
-    head = {"schema_version": VERSION, "model": about, "protocol": protocol, "scale": study.scale}
+    baselines = find_baselines(study, [result["dataset"] for result in encoder_results])
+    tasks = [describe_task(find_dataset(study, result["dataset"]), result, baselines) for result in encoder_results]
+    head = {"schema_version": VERSION, "model": model_entry, "protocol": protocol, "scale": study.scale}
     content = head | {"made_up": study.budget.made_up, "results": tasks}
     return TypeAdapter(dict).dump_python(content, mode="json")  # null for nan, which JSON lacks
 
 
 def describe_task(dataset: "Dataset", result: dict, baselines: dict[str, dict[str, float]]) -> dict:
     """Return the runs of a result and their summary."""
-    over, first = scores.summarise_runs(result), result["runs"][0]
-    inputs = first.get("inputs", {})
+    summary, first_run = scores.summarise_runs(result), result["runs"][0]
+    inputs = first_run.get("inputs", {})
     parts = {name: value for name, value in inputs.items() if name.split()[0] in PARTS}
     revision = provenance.fingerprint(parts) if parts else ""
     return {
@@ -163,25 +163,27 @@ def describe_task(dataset: "Dataset", result: dict, baselines: dict[str, dict[st
         "metric": dataset.metric,
         "main_score": result["main score"],
         "scores": [describe_score(run, result["main score"]) for run in result["runs"]],
-        "mean": over["ours"],
-        "std": over["ours_std"],
-        "interval": None if math.isnan(over["low"]) else [float(over["low"]), float(over["high"])],
-        "settings": {name: value for name, value in first["settings"].items() if name not in ("seed", "fold", "split")},
+        "mean": summary["ours"],
+        "std": summary["ours_std"],
+        "interval": None if math.isnan(summary["low"]) else [float(summary["low"]), float(summary["high"])],
+        "settings": {
+            name: value for name, value in first_run["settings"].items() if name not in ("seed", "fold", "split")
+        },
         "baselines": baselines.get(dataset.key, {}),
     }
 
 
 def name_task(dataset: "Dataset") -> str:
     """Return the type of a dataset's task."""
-    several = dataset.family == "documents" and dataset.multilabel
-    return "MultilabelClassification" if several else TASK_TYPES[dataset.family]
+    is_multilabel = dataset.family == "documents" and dataset.multilabel
+    return "MultilabelClassification" if is_multilabel else TASK_TYPES[dataset.family]
 
 
 def describe_score(run: dict, main_score: str) -> dict:
     """Return one run in the form of the file."""
-    kept = {name: run[name] for name in ("seed", "fold", "scores", "instances", "collapsed", "seconds", "commit")}
-    about = {name: run.get(name, missing) for name, missing in NOT_ALWAYS.items()}
-    return kept | about | {"main_score": run["scores"][main_score]}
+    fields = {name: run[name] for name in ("seed", "fold", "scores", "instances", "collapsed", "seconds", "commit")}
+    optional_fields = {name: run.get(name, missing) for name, missing in NOT_ALWAYS.items()}
+    return fields | optional_fields | {"main_score": run["scores"][main_score]}
 
 
 def find_source(study: "Study", model: str, protocol: str) -> str:
@@ -203,13 +205,13 @@ def find_dataset(study: "Study", key: str) -> "Dataset":
 
 def find_baselines(study: "Study", keys: list[str]) -> dict[str, dict[str, float]]:
     """Return the baselines for the main score of datasets: dataset -> kind of baseline -> score."""
-    found: dict[str, dict[str, float]] = {}
-    for line in own_sets.list_all_baselines(study, keys).to_dict("records"):
-        key = line["dataset"]
-        if key in keys and line["score"] == find_dataset(study, key).main_score:
+    baselines: dict[str, dict[str, float]] = {}
+    for row in own_sets.list_all_baselines(study, keys).to_dict("records"):
+        key = row["dataset"]
+        if key in keys and row["score"] == find_dataset(study, key).main_score:
             kinds = results.BASELINES.values()
-            found[key] = {kind: line[kind] for kind in kinds if not math.isnan(line[kind])}
-    return found
+            baselines[key] = {kind: row[kind] for kind in kinds if not math.isnan(row[kind])}
+    return baselines
 
 
 def write_result_file(study: "Study", model: str, protocol: str, keys: Iterable[str]) -> list[Path]:
@@ -226,18 +228,18 @@ def read_folders(folders: Iterable[Path], made_up: bool) -> list[Sent]:
     Raises StudyError for a folder that is missing or has no such file, for a file that `read_result_file` rejects, for
     made-up data on a page of real data or the reverse, and for two files of one model, protocol and scale that differ.
     """
-    found: dict[tuple, Sent] = {}
+    files: dict[tuple, Sent] = {}
     for path in [path for folder in folders for path in find_result_files(folder)]:
-        sent = Sent(name_source(path), read_result_file(path))
-        if sent.content.made_up != made_up:
+        file = Sent(name_source(path), read_result_file(path))
+        if file.content.made_up != made_up:
             kinds = ("made-up", "real") if made_up else ("real", "made-up")
-            raise StudyError(f"{sent.source}: this page is of {kinds[0]} data, and its scores are on {kinds[1]} data")
-        other = found.setdefault(sent.what, sent)
-        if other.content != sent.content:
-            name, protocol, scale = sent.what
-            said = f"{other.source} and {sent.source} differ, and both are of {name} under {protocol} at scale {scale}"
-            raise StudyError(f"{said}: keep one of them")
-    return list(found.values())
+            raise StudyError(f"{file.source}: this page is of {kinds[0]} data, and its scores are on {kinds[1]} data")
+        first = files.setdefault(file.what, file)
+        if first.content != file.content:
+            name, protocol, scale = file.what
+            error = f"{first.source} and {file.source} differ, and both are of {name} under {protocol} at scale {scale}"
+            raise StudyError(f"{error}: keep one of them")
+    return list(files.values())
 
 
 def find_result_files(folder: Path) -> list[Path]:
@@ -245,30 +247,30 @@ def find_result_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise StudyError(f"no folder {show_path(folder)}")
     if not (files := sorted(folder.glob("*.json"))):
-        where = "./run_all.sh evaluate writes them to outputs/<scale>/result-files/"
-        raise StudyError(f"{show_path(folder)}: no result file (*.json) in it; {where}")
+        hint = "./run_all.sh evaluate writes them to outputs/<scale>/result-files/"
+        raise StudyError(f"{show_path(folder)}: no result file (*.json) in it; {hint}")
     return files
 
 
 def name_source(path: Path) -> str:
     """Name a file for messages and pages, always with its folder, because files that people send may share a name."""
-    shown = show_path(path)
-    return f"{path.parent.name}/{shown}" if shown == path.name else shown
+    name = show_path(path)
+    return f"{path.parent.name}/{name}" if name == path.name else name
 
 
 def read_result_file(path: Path) -> ResultFile:
     """Read and check a result file. Raises StudyError that names the file, the field and the problem."""
-    where = name_source(path)
+    source = name_source(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise StudyError(f"{where}: damaged ({error}); ask for it again, or take it out of the folder") from None
+        raise StudyError(f"{source}: damaged ({error}); ask for it again, or take it out of the folder") from None
     version = content.get("schema_version") if isinstance(content, dict) else None
     if version is None:
-        raise StudyError(f"{where}: not a result file ({DESCRIBED}); take it out of the folder")
+        raise StudyError(f"{source}: not a result file ({DESCRIBED}); take it out of the folder")
     if version != VERSION:
-        raise StudyError(f"{where}: schema_version: {version}, but this version of the study reads {VERSION}")
-    return check_result_file(where, parsing.check_settings(where, content, ResultFile))
+        raise StudyError(f"{source}: schema_version: {version}, but this version of the study reads {VERSION}")
+    return check_result_file(source, parsing.check_settings(source, content, ResultFile))
 
 
 def check_result_file(where: str, found: ResultFile) -> ResultFile:
@@ -284,16 +286,18 @@ def check_result_file(where: str, found: ResultFile) -> ResultFile:
     counts = Counter(task.dataset.path for task in found.results)
     for task in found.results:
         key = task.dataset.path
-        place = f"{where}: results, {key}"
+        location = f"{where}: results, {key}"
         if counts[key] > 1:
-            raise StudyError(f"{place}: {counts[key]} times; keep one")
+            raise StudyError(f"{location}: {counts[key]} times; keep one")
         if len({(run.seed, run.fold) for run in task.scores}) < len(task.scores):
-            raise StudyError(f"{place}, scores: a seed and fold stand twice; keep one")
-        known = registry.DATASETS.get(key)
-        if known and known.main_score != task.main_score:
-            raise StudyError(f"{place}, main_score: '{task.main_score}', but here it is '{known.main_score}'")
+            raise StudyError(f"{location}, scores: a seed and fold stand twice; keep one")
+        dataset = registry.DATASETS.get(key)
+        if dataset and dataset.main_score != task.main_score:
+            raise StudyError(f"{location}, main_score: '{task.main_score}', but here it is '{dataset.main_score}'")
         mean = fmean(task.by_seed())
-        stated = math.nan if task.mean is None else task.mean
-        if math.isnan(mean) != math.isnan(stated) or abs(mean - stated) > ROUNDED:
-            raise StudyError(f"{place}, mean: {stated:.2f}, but its scores have {mean:.2f}; ask for the file again")
+        stated_mean = math.nan if task.mean is None else task.mean
+        if math.isnan(mean) != math.isnan(stated_mean) or abs(mean - stated_mean) > ROUNDED:
+            raise StudyError(
+                f"{location}, mean: {stated_mean:.2f}, but its scores have {mean:.2f}; ask for the file again"
+            )
     return found

@@ -66,8 +66,8 @@ def read_predictions(scale: str, result: dict, run: dict) -> tuple[list, list]:
     Raises StudyError if they are not on this machine, or belong to another run.
     """
     keys = result["model"], result["dataset"], result["protocol"]
-    registered = registry.DATASETS.get(result["dataset"])  # the user's own data have no folds
-    name = runs.name_run(run["seed"], run["fold"], registered.folds if registered else 1)
+    entry = registry.DATASETS.get(result["dataset"])  # the user's own data have no folds
+    name = runs.name_run(run["seed"], run["fold"], entry.folds if entry else 1)
     path = paths.predictions(scale, *keys, name)
     if not path.exists():
         raise StudyError("the predictions are not on this machine; only scores are committed")
@@ -78,19 +78,19 @@ def read_predictions(scale: str, result: dict, run: dict) -> tuple[list, list]:
 
 def list_runs(result: dict) -> pd.DataFrame:
     """Return a model's runs on a dataset, one row each: dataset, seed, fold, scores, seconds, why it learnt nothing."""
-    runs = pd.DataFrame(
+    frame = pd.DataFrame(
         {"seed": run["seed"], "fold": run["fold"]} | run["scores"] | {n: run[n] for n in ("seconds", "collapsed")}
         for run in result["runs"]
     )
-    runs.insert(0, "dataset", result["dataset"])
-    return runs
+    frame.insert(0, "dataset", result["dataset"])
+    return frame
 
 
 def list_tried(result: dict) -> pd.DataFrame:
     """Return the settings tried on a dataset, one row each, or the given ones if nothing was searched."""
-    tried = pd.DataFrame(result["candidates"] or [result["chosen on dev"]])
-    tried.insert(0, "dataset", result["dataset"])
-    return tried.astype({"learning_rate": str})
+    candidates = pd.DataFrame(result["candidates"] or [result["chosen on dev"]])
+    candidates.insert(0, "dataset", result["dataset"])
+    return candidates.astype({"learning_rate": str})
 
 
 def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
@@ -100,16 +100,16 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
     datasets.
     """
     scores = [*runs.columns.drop(["dataset", "seed", "fold", "seconds", "collapsed"])]
-    parts = []
-    for dataset, own in runs.groupby("dataset", sort=False):
-        sound = own[own["collapsed"] == ""]
-        kinds = {"": own}
-        if 0 < len(sound) < len(own):
-            kinds[" of runs that did not collapse"] = sound
-        for kind, found in kinds.items():
-            part = found.groupby("seed")[scores].mean().agg(["mean", "std"])
-            parts.append(part.assign(dataset=dataset, over=part.index + kind))
-    return pd.concat(parts)[["dataset", "over", *scores]]
+    summaries = []
+    for dataset, dataset_runs in runs.groupby("dataset", sort=False):
+        sound_runs = dataset_runs[dataset_runs["collapsed"] == ""]
+        subsets = {"": dataset_runs}
+        if 0 < len(sound_runs) < len(dataset_runs):
+            subsets[" of runs that did not collapse"] = sound_runs
+        for suffix, subset in subsets.items():
+            summary = subset.groupby("seed")[scores].mean().agg(["mean", "std"])
+            summaries.append(summary.assign(dataset=dataset, over=summary.index + suffix))
+    return pd.concat(summaries)[["dataset", "over", *scores]]
 
 
 def gather_runs(scale: str) -> pd.DataFrame:
@@ -122,10 +122,10 @@ def gather_runs(scale: str) -> pd.DataFrame:
         if not params.find_kind(model) or dataset not in registry.DATASETS:
             continue  # a user's encoder or data: not part of the study
         result = artefacts.read_json(path)
-        named = {"scale": scale, "model": model, "dataset": dataset, "protocol": protocol, "metric": result["metric"]}
+        fields = {"scale": scale, "model": model, "dataset": dataset, "protocol": protocol, "metric": result["metric"]}
         for run in result["runs"]:
             rows.append(
-                named
+                fields
                 | {"score name": result["main score"], "score": run["scores"][result["main score"]]}
                 | {"test instances": run["instances"]["test"], "test rows": run["rows"]["test"]}
                 | {name: run[name] for name in ("seed", "fold", "collapsed", "steps", "tokens", "device", "commit")}
@@ -148,22 +148,22 @@ def list_scores(scale: str, own: bool = False) -> pd.DataFrame:
 @lru_cache(maxsize=4)
 def read_run_scores(files: tuple[tuple[Path, int], ...]) -> pd.DataFrame:
     """Read the scores of result files. Each comes with its time of change, so that a changed file is read again."""
-    lines = []
+    rows = []
     for path, _ in files:
         result = artefacts.read_json(path)
         name, dataset, protocol = path.stem.split("--")
         model, pretraining = params.split_seed(name)
-        run_of = {"model": model, "pretraining": pretraining, "dataset": dataset, "protocol": protocol}
+        result_fields = {"model": model, "pretraining": pretraining, "dataset": dataset, "protocol": protocol}
         for run in result["runs"]:
-            place = run_of | {"seed": run["seed"], "fold": run["fold"]}
-            place |= {"train": run["instances"]["train"], "device": run.get("device", "")}
-            found = run["scores"] | {name: run[name] for name in seen.SCORES if name in run}
-            kept = {result["main score"]: tuple(run.get("jackknife", ()))}
-            for name, value in found.items():
-                lines.append(place | {"score": name, "value": value, "jackknife": kept.get(name, ())})
+            run_fields = result_fields | {"seed": run["seed"], "fold": run["fold"]}
+            run_fields |= {"train": run["instances"]["train"], "device": run.get("device", "")}
+            scores = run["scores"] | {name: run[name] for name in seen.SCORES if name in run}
+            jackknife = {result["main score"]: tuple(run.get("jackknife", ()))}
+            for name, value in scores.items():
+                rows.append(run_fields | {"score": name, "value": value, "jackknife": jackknife.get(name, ())})
     columns = ["model", "pretraining", "dataset", "protocol", "seed", "fold", "train", "device", "score", "value",
                "jackknife"]  # fmt: skip
-    return pd.DataFrame(lines, columns=columns)
+    return pd.DataFrame(rows, columns=columns)
 
 
 def read_baselines(scale: str) -> pd.DataFrame:
@@ -172,10 +172,10 @@ def read_baselines(scale: str) -> pd.DataFrame:
     On real data only the amount of unlabelled text depends on the scale, so a scale without baselines of its own uses
     those of `laptop`.
     """
-    found = find_table(paths.table(scale, "baselines"))
-    if found is None and not params.load("scales", scale).made_up:
-        found = find_table(paths.table("laptop", "baselines"))
-    return pivot_baselines(found)
+    baselines = find_table(paths.table(scale, "baselines"))
+    if baselines is None and not params.load("scales", scale).made_up:
+        baselines = find_table(paths.table("laptop", "baselines"))
+    return pivot_baselines(baselines)
 
 
 def pivot_baselines(found: pd.DataFrame | None) -> pd.DataFrame:
@@ -199,9 +199,9 @@ def write_csv(path: Path, rows) -> None:
 def write_table(scale: str, name: str, table: pd.DataFrame) -> None:
     """Write one of our tables: a published one with COLUMNS, a figure also with its positions on the axis."""
     if name in params.keys("tables"):
-        printed = params.load("tables", name)
-        places = ["x", "published_x"] if printed.kind == "curves" else []
-        table = table.assign(paper=printed.paper, table=printed.table)[[*COLUMNS, *places]]
+        settings = params.load("tables", name)
+        axis_columns = ["x", "published_x"] if settings.kind == "curves" else []
+        table = table.assign(paper=settings.paper, table=settings.table)[[*COLUMNS, *axis_columns]]
     write_csv(paths.table(scale, name), table)
 
 

@@ -72,14 +72,16 @@ def list_parameters(source: Path) -> dict[str, str]:
     """Return the types of a notebook's parameters, by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {name: known["inferred_type_name"] for name, known in papermill.inspect_notebook(str(source)).items()}
+        return {
+            name: parameter["inferred_type_name"] for name, parameter in papermill.inspect_notebook(str(source)).items()
+        }
 
 
 def check_parameters(source: Path, parameters: dict) -> None:
     """Check parameters against the notebook's parameters cell. Raises StudyError if they do not fit."""
-    declared = list_parameters(source)
+    parameter_types = list_parameters(source)
     for name, value in parameters.items():
-        params.check_parameter(source.name, name, value, declared)
+        params.check_parameter(source.name, name, value, parameter_types)
 
 
 def prepare_environment(scale: str, progress_file: Path) -> None:
@@ -202,12 +204,12 @@ def execute(
 def clean(path: Path) -> None:
     """Remove the paths of this machine from an executed copy."""
     text = path.read_text(encoding="utf-8")
-    places = {f"{paths.ROOT}/": "", str(paths.ROOT): ".", sys.prefix: "$PREFIX", str(Path.home()): "~"}
+    replacements = {f"{paths.ROOT}/": "", str(paths.ROOT): ".", sys.prefix: "$PREFIX", str(Path.home()): "~"}
     if os.environ.get("STUDY_DATA"):
-        places = {str(paths.real_data()): "$STUDY_DATA"} | places
-    for place, shown in places.items():
-        if len(place) > 1:
-            text = text.replace(place, shown)
+        replacements = {str(paths.real_data()): "$STUDY_DATA"} | replacements
+    for local_path, replacement in replacements.items():
+        if len(local_path) > 1:
+            text = text.replace(local_path, replacement)
     notebook = nbformat.reads(text, as_version=4)
     for key in ("input_path", "output_path"):  # the whole notebook once more, and a path of this machine
         notebook.metadata.papermill.pop(key, None)
@@ -225,26 +227,26 @@ def main(kernel: "Kernel | None" = None) -> int:
     parent.watch()
     scale, receipt, notebook, *words = sys.argv[1:]
     name = name_copy(receipt, notebook, words)
-    made = [paths.output(scale, word) for word in words if "=" not in word]
-    begun = time.monotonic()
+    outputs = [paths.output(scale, word) for word in words if "=" not in word]
+    start_time = time.monotonic()
     print(f"start   {name}", flush=True)
     try:
-        declared, parameters = list_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb"), {"scale": scale}
-        if "show_text" in declared:
+        parameter_types, parameters = list_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb"), {"scale": scale}
+        if "show_text" in parameter_types:
             parameters["show_text"] = params.load("scales", scale).made_up
         for word in words:
-            key, given, value = word.partition("=")
-            if given:
-                parameters[key] = value.split(",") if declared.get(key) == "list" else value
-        run(scale, notebook, name, parameters, made, kernel)
-        receipts.write_receipt(Path(receipt), *made)
+            key, separator, value = word.partition("=")
+            if separator:
+                parameters[key] = value.split(",") if parameter_types.get(key) == "list" else value
+        run(scale, notebook, name, parameters, outputs, kernel)
+        receipts.write_receipt(Path(receipt), *outputs)
     except StudyError as error:
         print(f"FAILED  {name}: {error}", flush=True)
         return 1
     except Exception as error:
         print(f"FAILED  {name}: {type(error).__name__}: {error}", flush=True)
         raise
-    print(f"done    {name} ({time.monotonic() - begun:.0f} s)", flush=True)
+    print(f"done    {name} ({time.monotonic() - start_time:.0f} s)", flush=True)
     return 0
 
 

@@ -34,17 +34,17 @@ def tabulate_runs(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame
 
     Columns: COLUMNS, and the 95% t-interval of the mean in `low` and `high`. `score`: the dataset's main score.
     """
-    lines = []
+    rows = []
     for model, key, protocol in runs:
         dataset = study.dataset(key)
-        line = {"protocol": protocol, "dataset": key, "family": dataset.family, "model": model}
-        line |= {"score": dataset.main_score, "n_seeds": 0}
+        row = {"protocol": protocol, "dataset": key, "family": dataset.family, "model": model}
+        row |= {"score": dataset.main_score, "n_seeds": 0}
         if result := results.read_result(study.scale, model, key, protocol):
-            lines.append(line | summarise_runs(result))
+            rows.append(row | summarise_runs(result))
         else:
             why_not = study.why_missing(key, protocol) or params.why_no_weights(model, study.scale)
-            lines.append(line | {"note": why_not or results.NOT_MADE})
-    return pd.DataFrame(lines, columns=[*COLUMNS, "low", "high"])
+            rows.append(row | {"note": why_not or results.NOT_MADE})
+    return pd.DataFrame(rows, columns=[*COLUMNS, "low", "high"])
 
 
 def summarise_runs(result: dict) -> dict:
@@ -81,10 +81,10 @@ def compare_pretrainings(study: "Study") -> pd.DataFrame:
     others continue, have only losses.
     """
     runs = keep_main(study.results())
-    each = runs.groupby(["model", "pretraining", "protocol", "dataset"])["value"].mean()
-    over = each.groupby(["model", "protocol", "dataset"], sort=False).agg(ours="mean", ours_std="std", n="count")
-    said = over.dropna().apply(lambda line: f"{show.show_ours(line)} ({line['n']:.0f})", axis=1)
-    table = said.unstack(["protocol", "dataset"]).rename_axis(None)
+    means = runs.groupby(["model", "pretraining", "protocol", "dataset"])["value"].mean()
+    summary = means.groupby(["model", "protocol", "dataset"], sort=False).agg(ours="mean", ours_std="std", n="count")
+    texts = summary.dropna().apply(lambda line: f"{show.show_ours(line)} ({line['n']:.0f})", axis=1)
+    table = texts.unstack(["protocol", "dataset"]).rename_axis(None)
     table.columns = [f"{registry.lookup(dataset).title}, {protocol}" for protocol, dataset in table.columns]
     pretrained = results.find_table(paths.table(study.scale, "pretrained"))
     if pretrained is not None:
@@ -101,8 +101,8 @@ def list_losses(pretrained: pd.DataFrame) -> pd.Series:
 
 def list_tables(paper: str) -> list[str]:
     """List the keys of a paper's score tables, in the paper's order."""
-    found = [key for key, table in params.load_tables("scores").items() if table.paper == paper]
-    return sorted(found, key=lambda key: (len(key), key))
+    table_keys = [key for key, table in params.load_tables("scores").items() if table.paper == paper]
+    return sorted(table_keys, key=lambda key: (len(key), key))
 
 
 def list_printed_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
@@ -116,22 +116,22 @@ def list_single_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
     These are rows of Study.published with `paper`, `table` (its key) and `whose` (the model, as printed). Differences,
     which some tables print too, are left out.
     """
-    found = []
+    frames = []
     for key in (key for paper in papers for key in list_tables(paper)):
         cells, table = study.published(key), params.load("tables", key)
         cells = cells[~cells["is_mean"] & (cells["dataset"] != "") & cells["published"].notna()]
         cells = cells[~cells["column"].str.startswith("difference")]
-        whose = [published.name_printed_model(table, cell) for cell in cells.to_dict("records")]
-        found.append(cells.assign(paper=table.paper, table=key, whose=pd.Series(whose, cells.index, dtype=str)))
-    return pd.concat(found) if found else pd.DataFrame(columns=[*PRINTED, "score"])
+        models = [published.name_printed_model(table, cell) for cell in cells.to_dict("records")]
+        frames.append(cells.assign(paper=table.paper, table=key, whose=pd.Series(models, cells.index, dtype=str)))
+    return pd.concat(frames) if frames else pd.DataFrame(columns=[*PRINTED, "score"])
 
 
 def list_registered_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
     """Return `list_printed_scores` for the tables each dataset is registered with, without repeats within a table."""
-    lines = list_printed_scores(study, papers)
-    places = zip(lines["dataset"], lines["table"], strict=True)
-    registered = [table in registry.lookup(dataset).results for dataset, table in places]
-    return lines.loc[registered, PRINTED].drop_duplicates(PRINTED[:-1])
+    rows = list_printed_scores(study, papers)
+    pairs = zip(rows["dataset"], rows["table"], strict=True)
+    is_registered = [table in registry.lookup(dataset).results for dataset, table in pairs]
+    return rows.loc[is_registered, PRINTED].drop_duplicates(PRINTED[:-1])
 
 
 def keep_main(lines: pd.DataFrame) -> pd.DataFrame:
@@ -167,12 +167,12 @@ def rank_lines(study: "Study", lines: pd.DataFrame) -> list[int | None]:
     if study.budget.made_up:
         return [None] * len(lines)
     ranks = {}
-    own = list_study_runs(study).merge(lines[["protocol", "dataset", "model", "score"]])
-    for place, runs in own.groupby(["protocol", "dataset"]):
+    study_runs = list_study_runs(study).merge(lines[["protocol", "dataset", "model", "score"]])
+    for group, runs in study_runs.groupby(["protocol", "dataset"]):
         sides = split_models(runs)
-        for model, found in sides.items():
+        for model, model_runs in sides.items():
             others = [other for name, other in sides.items() if name != model]
-            ranks[*place, model] = 1 + sum(is_apart(other, found) for other in others)
+            ranks[*group, model] = 1 + sum(is_apart(other, model_runs) for other in others)
     keys = lines[["protocol", "dataset", "model"]].itertuples(index=False, name=None)
     return [ranks.get(key) for key in keys]
 
@@ -183,9 +183,9 @@ def spread(study: "Study", lines: pd.DataFrame, beside: pd.DataFrame) -> pd.Data
     `beside`: each dataset's `references`, shown in the last columns. A cell is empty if there is no such run.
     """
     ranks = [f" ({rank})" if rank else "" for rank in rank_lines(study, lines)]
-    shown = lines.assign(said=[show.show_ours(line) for line in lines.to_dict("records")])
-    shown["said"] += ranks
-    wide = shown.pivot(index=SET, columns="model", values="said").reindex(columns=lines["model"].unique())
+    frame = lines.assign(said=[show.show_ours(row) for row in lines.to_dict("records")])
+    frame["said"] += ranks
+    wide = frame.pivot(index=SET, columns="model", values="said").reindex(columns=lines["model"].unique())
     wide = wide.fillna("").reset_index()
     return beside[SET].merge(wide).merge(beside.drop(columns="table"))
 
@@ -193,31 +193,31 @@ def spread(study: "Study", lines: pd.DataFrame, beside: pd.DataFrame) -> pd.Data
 def split_models(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the runs of each model that has enough seeds to measure their scatter (SEEDS)."""
     sides = {}
-    for model, found in runs.groupby("model", sort=False):
-        if found["seed"].nunique() >= statistics.SEEDS:
-            sides[model] = found
+    for model, model_runs in runs.groupby("model", sort=False):
+        if model_runs["seed"].nunique() >= statistics.SEEDS:
+            sides[model] = model_runs
     return sides
 
 
 def is_apart(better: pd.DataFrame, than: pd.DataFrame) -> bool:
     """Return whether runs on one dataset are better than others by more than the noise of seeds and test documents."""
-    seeds = [[found.groupby("seed")["value"].mean().tolist()] for found in (better, than)]
+    seeds = [[side.groupby("seed")["value"].mean().tolist()] for side in (better, than)]
     sample = tables.find_sample(better, than) or (0.0, 1)
     return statistics.judge(statistics.estimate_on_few([seeds[0]], [seeds[1]], [sample]))["verdict"] == "holds"
 
 
 def list_means(study: "Study", paper: str) -> dict[str, dict[int, list[str]]]:
     """Return the means over datasets that a paper prints: name and first table -> the datasets of each group."""
-    found: dict[str, dict[int, list[str]]] = {}
+    means: dict[str, dict[int, list[str]]] = {}
     for key in list_tables(paper):
         cells, table = study.published(key), params.load("tables", key)
-        for place, cell in cells[cells["is_mean"] & cells["published"].notna()].groupby(["row", "column"], sort=False):
+        for labels, cell in cells[cells["is_mean"] & cells["published"].notna()].groupby(["row", "column"], sort=False):
             groups = cell.groupby("group")["dataset"].agg(list).to_dict()
             model = published.name_printed_model(table, cell.iloc[0])
-            (name,) = set(place) - {model}
-            if groups not in found.values():
-                found[f"{name} ({key})"] = groups
-    return found
+            (name,) = set(labels) - {model}
+            if groups not in means.values():
+                means[f"{name} ({key})"] = groups
+    return means
 
 
 def totals(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
@@ -226,20 +226,20 @@ def totals(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     There is a row for each protocol, mean and model that ran at least one of the datasets. A mean is taken within each
     group of datasets, then over groups, as in the BLURB score; it is empty unless all `of` datasets were run.
     """
-    found = []
-    ran = lines.dropna(subset="ours")
-    papers = {key: params.load("protocols", key).paper for key in ran["protocol"].unique()}
+    rows = []
+    scored_rows = lines.dropna(subset="ours")
+    papers = {key: params.load("protocols", key).paper for key in scored_rows["protocol"].unique()}
     means = {paper: list_means(study, paper) for paper in dict.fromkeys(papers.values())}
-    for (protocol, model), runs in ran.groupby(["protocol", "model"], sort=False):
+    for (protocol, model), runs in scored_rows.groupby(["protocol", "model"], sort=False):
         scores = runs.set_index("dataset")["ours"]
         for name, groups in means[papers[protocol]].items():
-            parts = scores.reindex(list(chain(*groups.values())))
-            if parts.count():
-                line = {"protocol": protocol, "mean": name, "model": model, "sets": parts.count(), "of": len(parts)}
-                ours = metrics.benchmark_total(parts.to_dict(), groups)
-                line |= {"ours": ours, "missing": ", ".join(parts.index[parts.isna()])}
-                found.append(line)
-    return pd.DataFrame(found, columns=["protocol", "mean", "model", "sets", "of", "ours", "missing"])
+            values = scores.reindex(list(chain(*groups.values())))
+            if values.count():
+                row = {"protocol": protocol, "mean": name, "model": model, "sets": values.count(), "of": len(values)}
+                mean = metrics.benchmark_total(values.to_dict(), groups)
+                row |= {"ours": mean, "missing": ", ".join(values.index[values.isna()])}
+                rows.append(row)
+    return pd.DataFrame(rows, columns=["protocol", "mean", "model", "sets", "of", "ours", "missing"])
 
 
 def say_target(study: "Study", lines: pd.DataFrame) -> list[str]:
@@ -250,18 +250,18 @@ def say_target(study: "Study", lines: pd.DataFrame) -> list[str]:
     target = study.budget.target
     if not target:
         return []
-    said = []
-    held = lines.merge(references(study, lines), on=SET).dropna(subset="published")
-    for line in held.to_dict("records"):
-        table = params.load("tables", line["table"]).table
-        printed, ours = line["published"], line["ours"]
+    sentences = []
+    rows = lines.merge(references(study, lines), on=SET).dropna(subset="published")
+    for row in rows.to_dict("records"):
+        table = params.load("tables", row["table"]).table
+        printed, ours = row["published"], row["ours"]
         if pd.isna(ours):
-            outcome = f"n/a, {line['note']}"
+            outcome = f"n/a, {row['note']}"
         else:
             verdict = "reached" if ours >= printed else "not reached"
-            outcome = f"{show.show_ours(line)} over {line['n_seeds']} seeds, *{verdict}*, {ours - printed:+.2f}"
-        where = f"{registry.lookup(line['dataset']).title}, {line['score'].upper()}"
-        said.append(
-            f"{where}: {target} prints {show.show_value(printed)} (its Table {table}); {line['model']} {outcome}."
+            outcome = f"{show.show_ours(row)} over {row['n_seeds']} seeds, *{verdict}*, {ours - printed:+.2f}"
+        label = f"{registry.lookup(row['dataset']).title}, {row['score'].upper()}"
+        sentences.append(
+            f"{label}: {target} prints {show.show_value(printed)} (its Table {table}); {row['model']} {outcome}."
         )
-    return said
+    return sentences

@@ -71,9 +71,9 @@ class FinetuningBudget(Changes):
 
     def list_changes(self, family: str) -> dict:
         """Return the changes for a family: the shared ones, overridden by the family's own."""
-        own = self.families.get(family, Changes())
+        family_changes = self.families.get(family, Changes())
         shared = self.model_dump(exclude_none=True, include=set(Changes.model_fields))
-        return shared | own.model_dump(exclude_none=True)
+        return shared | family_changes.model_dump(exclude_none=True)
 
 
 # Classifiers of lib/study/classifiers.py: used like model keys, but not pretrained.
@@ -142,8 +142,8 @@ class Scale(Settings):
         Each dataset comes with all models, one pretraining seed after another.
         """
         seeds = range(1, self.pretrainings + 1)
-        return [(name_model(model, seed), key, panel.protocol) for panel in self.panels for key in panel.datasets
-                for seed in seeds for model in panel.models]  # fmt: skip
+        return [(name_model(model, seed), dataset, panel.protocol) for panel in self.panels
+                for dataset in panel.datasets for seed in seeds for model in panel.models]  # fmt: skip
 
 
 class SourceSettings(Settings):

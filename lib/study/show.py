@@ -56,13 +56,13 @@ def sortable(rows, name: str, filters: Collection[str] = (), caption: str = "", 
     from itables import JavascriptFunction, to_html_datatable
 
     frame = pd.DataFrame(rows)
-    shown = frame.map(lambda cell: show_value(cell) if isinstance(cell, float) and pd.notna(cell) else cell).fillna("")
-    numbers = [place for place, key in enumerate(frame) if is_number(shown[key])]
-    chosen = [frame.columns.get_loc(key) for key in filters]
-    ways = [{"targets": numbers, "render": JavascriptFunction(AS_NUMBER), "type": "num"}] if numbers else []
-    ways += [{"targets": chosen, "columnControl": ["order", ["searchList"]]}] if chosen else []
+    texts = frame.map(lambda cell: show_value(cell) if isinstance(cell, float) and pd.notna(cell) else cell).fillna("")
+    numeric = [index for index, column in enumerate(frame) if is_number(texts[column])]
+    filtered = [frame.columns.get_loc(column) for column in filters]
+    options = [{"targets": numeric, "render": JavascriptFunction(AS_NUMBER), "type": "num"}] if numeric else []
+    options += [{"targets": filtered, "columnControl": ["order", ["searchList"]]}] if filtered else []
     return HTML(to_html_datatable(
-        shown, caption=caption or None, table_id=name, connected=False, maxBytes=0, showIndex=False, columnDefs=ways,
+        texts, caption=caption or None, table_id=name, connected=False, maxBytes=0, showIndex=False, columnDefs=options,
         columnControl=["order"], ordering={"indicators": False, "handler": False}, paging=paged, pageLength=25,
         classes="display compact", style="width:auto", autoWidth=False, display_logo_when_loading=False,
     ))  # fmt: skip
@@ -78,7 +78,7 @@ def sentences(study: "Study", *said: str) -> Markdown:
     """List a page's findings, one per line; on made-up data, say instead that no number means anything."""
     if study.budget.made_up:
         return Markdown("**The data are made up**, so no number on this page says anything about a paper.")
-    return Markdown("\n".join(f"- {one}" for one in said))
+    return Markdown("\n".join(f"- {sentence}" for sentence in said))
 
 
 def say_budget(study: "Study") -> str:
@@ -86,15 +86,15 @@ def say_budget(study: "Study") -> str:
 
     Only the seeds are named if the papers decide the rest, or if the data are made up.
     """
-    budget, tuned = study.budget, study.budget.finetuning.train_instances
-    said = f"Seeds {', '.join(map(str, budget.seeds))}."
+    budget, examples = study.budget, study.budget.finetuning.train_instances
+    text = f"Seeds {', '.join(map(str, budget.seeds))}."
     if budget.pretraining.recipe is None or budget.made_up:
-        return said
-    said += f" Models of {budget.bodies['base'].layers} layers, each pretrained "
-    said += f"{'once' if budget.pretrainings == 1 else f'{budget.pretrainings} times'} on at most "
-    said += f"{budget.pretraining.recipe.tokens / 1e6:.1f} million tokens"
-    said += f" and fine-tuned on at most {tuned:,} examples" if tuned else ""
-    return said + ("." if budget.target else ": compare their scores with each other, not with printed ones.")
+        return text
+    text += f" Models of {budget.bodies['base'].layers} layers, each pretrained "
+    text += f"{'once' if budget.pretrainings == 1 else f'{budget.pretrainings} times'} on at most "
+    text += f"{budget.pretraining.recipe.tokens / 1e6:.1f} million tokens"
+    text += f" and fine-tuned on at most {examples:,} examples" if examples else ""
+    return text + ("." if budget.target else ": compare their scores with each other, not with printed ones.")
 
 
 def bracket(words: Sequence[str], tags: Sequence[str], kinds: bool = False) -> str:
@@ -102,26 +102,29 @@ def bracket(words: Sequence[str], tags: Sequence[str], kinds: bool = False) -> s
 
     An I tag of another type, or without a B before it, begins an entity, as in predictions.
     """
-    out = []
+    texts = []
     for word, tag, before, after in zip(words, tags, ("O", *tags), (*tags[1:], "O"), strict=False):
         if tag == "O":
-            out.append(word)
+            texts.append(word)
             continue
         begins = tag[0] == "B" or before == "O" or tag[1:] != before[1:]
         ends = after[0] != "I" or tag[1:] != after[1:]
-        shown = f"[{word}" if begins else word
+        text = f"[{word}" if begins else word
         if ends:
-            shown += "]"
+            text += "]"
             if kinds:
-                shown += tag[2:].replace("|I-", "+")  # a word in overlapping elements has several types
-        out.append(shown)
-    return " ".join(out)
+                text += tag[2:].replace("|I-", "+")  # a word in overlapping elements has several types
+        texts.append(text)
+    return " ".join(texts)
 
 
 def tokens_of(text: str, tokenizers: Mapping[str, "PreTrainedTokenizerBase"]) -> HTML:
     """Show how several vocabularies tokenize a text, a row per vocabulary."""
-    cut = {name: tokenizer.tokenize(text) for name, tokenizer in tokenizers.items()}
-    return table({"vocabulary": name, "tokens": len(found), "text": " ".join(found)} for name, found in cut.items())
+    tokenized = {vocabulary: tokenizer.tokenize(text) for vocabulary, tokenizer in tokenizers.items()}
+    return table(
+        {"vocabulary": vocabulary, "tokens": len(tokens), "text": " ".join(tokens)}
+        for vocabulary, tokens in tokenized.items()
+    )
 
 
 def may_show(dataset: Dataset, show_text: bool) -> bool:
@@ -137,15 +140,15 @@ def readable(dataset: Dataset, show_text: bool) -> Dataset:
     """
     if may_show(dataset, show_text) and "train" in dataset.splits:
         return dataset
-    alike = (one for one in (dataset, *registry.DATASETS.values()) if one.family == dataset.family)
-    found = next(made for one in alike if "train" in (made := one.at(paths.MADE_UP)).splits)
-    return replace(found, title=f"made up, in the format of {found.title}")
+    members = (member for member in (dataset, *registry.DATASETS.values()) if member.family == dataset.family)
+    example = next(made_up for member in members if "train" in (made_up := member.at(paths.MADE_UP)).splits)
+    return replace(example, title=f"made up, in the format of {example.title}")
 
 
 def list_made_up(number: int) -> list[str]:
     """List made-up sentences, to show in place of text that may not be shown."""
-    sentences = registry.lookup("bc5cdr-chem").at(paths.MADE_UP).load("train")
-    return [" ".join(sentence.words) for sentence in sentences[:number]]
+    instances = registry.lookup("bc5cdr-chem").at(paths.MADE_UP).load("train")
+    return [" ".join(instance.words) for instance in instances[:number]]
 
 
 def quote(rows: Sequence[dict], dataset: Dataset, show_text: bool) -> HTML | Markdown:
@@ -157,36 +160,36 @@ def quote(rows: Sequence[dict], dataset: Dataset, show_text: bool) -> HTML | Mar
 
 def say_runs(study: "Study", result: dict) -> list[str]:
     """Summarise the runs of one model on one dataset in sentences: scores, training data, settings, baselines."""
-    runs, main = results.list_runs(result), result["main score"]
-    seeds = runs.groupby("seed")[main].mean()
-    first = result["runs"][0]
-    instances, sequences, cut = first["instances"], first["rows"], first["cut"]
-    trained = next(name for name in instances if name != "test")
+    runs, main_score = results.list_runs(result), result["main score"]
+    seeds = runs.groupby("seed")[main_score].mean()
+    first_run = result["runs"][0]
+    instances, sequences, cut = first_run["instances"], first_run["rows"], first_run["cut"]
+    split = next(name for name in instances if name != "test")
     settings = say_settings(result["chosen on dev"])
     if result["candidates"]:
         settings += f", the best of {len(result['candidates'])} on the development set"
-    said = [
-        f"{result['model title']} on {result['dataset']}: {main} {seeds.mean():.2f} on the test set, from "
+    statements = [
+        f"{result['model title']} on {result['dataset']}: {main_score} {seeds.mean():.2f} on the test set, from "
         f"{seeds.min():.2f} to {seeds.max():.2f} over {len(seeds)} seeds.",
-        f"Trained on {instances[trained]} instances in {sequences[trained]} sequences, with {settings}.",
+        f"Trained on {instances[split]} instances in {sequences[split]} sequences, with {settings}.",
         f"All {instances['test']} test instances are scored; {cut['test']} were cut at the length limit.",
         f"{(runs['collapsed'] != '').sum()} of {len(runs)} runs learnt nothing.",
     ]
-    if first.get("first on"):
-        said.append(f"First trained on {first['first on']}.")
-    if "reads" in first:
-        said.append(f"The splits were read in this order: {', '.join(first['reads'])}.")
-    known = [f"{name} {value:.2f}" for name, value in without_encoder(study, result).items()]
-    if known:
-        said.append(f"Baselines: {', '.join(known)}.")
-    return said
+    if first_run.get("first on"):
+        statements.append(f"First trained on {first_run['first on']}.")
+    if "reads" in first_run:
+        statements.append(f"The splits were read in this order: {', '.join(first_run['reads'])}.")
+    baselines = [f"{name} {value:.2f}" for name, value in without_encoder(study, result).items()]
+    if baselines:
+        statements.append(f"Baselines: {', '.join(baselines)}.")
+    return statements
 
 
 def without_encoder(study: "Study", result: dict) -> dict[str, float]:
     """Return the baselines of a result's dataset that page 15 has, by the names in REFERENCES."""
-    known = study.baselines().set_index(["dataset", "score"])
-    found = known.reindex([(result["dataset"], result["main score"])]).iloc[0]
-    return {name: found[key] for key, name in REFERENCES.items() if pd.notna(found[key])}
+    baselines = study.baselines().set_index(["dataset", "score"])
+    row = baselines.reindex([(result["dataset"], result["main score"])]).iloc[0]
+    return {name: row[key] for key, name in REFERENCES.items() if pd.notna(row[key])}
 
 
 def say_effects(effect: pd.DataFrame, unit: str = "points") -> list[str]:
@@ -194,49 +197,49 @@ def say_effects(effect: pd.DataFrame, unit: str = "points") -> list[str]:
 
     `effect`: indexed by step and place, with the columns paper and ours, as for figures.effects.
     """
-    said = []
+    statements = []
     for step, places in effect.groupby("step", sort=False):
         ours = places["ours"].dropna()
-        ours_said = "not run at this scale"
+        ours_text = "not run at this scale"
         if len(ours):
-            ours_said = f"{ours.mean():+.2f} {unit} on average over {len(ours)}, ahead on {(ours > 0).sum()}"
-        printed_said = say_printed_effect(places["paper"].dropna(), ours.index)
-        said.append(f"{step}: {ours_said}; the paper prints {printed_said}.")
-    return said
+            ours_text = f"{ours.mean():+.2f} {unit} on average over {len(ours)}, ahead on {(ours > 0).sum()}"
+        printed_text = say_printed_effect(places["paper"].dropna(), ours.index)
+        statements.append(f"{step}: {ours_text}; the paper prints {printed_text}.")
+    return statements
 
 
 def say_printed_effect(printed: pd.Series, run_here: pd.Index) -> str:
     """Say the mean effect that a paper prints: over the places that were run here, and over all."""
     if printed.empty:
         return "none"
-    on_all = f"{printed.mean():+.2f} on all of its {len(printed)}"
+    overall = f"{printed.mean():+.2f} on all of its {len(printed)}"
     shared = printed.reindex(run_here).dropna()
     if shared.empty:
-        return on_all
-    which = "these" if len(shared) == len(run_here) else f"{len(shared)} of these"
-    return f"{shared.mean():+.2f} on {which}, {on_all}"
+        return overall
+    shared_text = "these" if len(shared) == len(run_here) else f"{len(shared)} of these"
+    return f"{shared.mean():+.2f} on {shared_text}, {overall}"
 
 
 def say_substitutions(filled: pd.DataFrame) -> list[str]:
     """Say in a sentence which models or protocols our numbers substitute for the paper's; empty if none."""
-    made = filled.dropna(subset="ours")
-    substituted = dict.fromkeys(part for said in made["substituted"] for part in said.split(", ") if part)
-    return [f"Ours has {', '.join(substituted)}."] if substituted else []
+    rows = filled.dropna(subset="ours")
+    substitutions = dict.fromkeys(name for text in rows["substituted"] for name in text.split(", ") if name)
+    return [f"Ours has {', '.join(substitutions)}."] if substitutions else []
 
 
 def say_baselines(filled: pd.DataFrame) -> str:
     """Say how many of our scores do not beat the best baseline, among the cells that have one."""
-    known = filled.dropna(subset=["ours", "without_pretraining"])
-    if known.empty:
+    compared = filled.dropna(subset=["ours", "without_pretraining"])
+    if compared.empty:
         return "No cell has both a score of ours and a baseline."
-    below = known[known["ours"] <= known["without_pretraining"]]
-    return f"{len(below)} of {len(known)} scores of ours do not beat the best without pretraining."
+    below = compared[compared["ours"] <= compared["without_pretraining"]]
+    return f"{len(below)} of {len(compared)} scores of ours do not beat the best without pretraining."
 
 
 def name_axes(cells: pd.DataFrame) -> tuple[str, str]:
     """Return the side of a published table that lists datasets, `row` or `column`, and the side that lists models."""
-    sets = cells.groupby(PLACE, sort=False)["dataset"].agg(tuple).reset_index()
-    return ("row", "column") if (sets.groupby("row")["dataset"].nunique() <= 1).all() else ("column", "row")
+    datasets = cells.groupby(PLACE, sort=False)["dataset"].agg(tuple).reset_index()
+    return ("row", "column") if (datasets.groupby("row")["dataset"].nunique() <= 1).all() else ("column", "row")
 
 
 def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: str = "", decimals: int = 2) -> HTML:
@@ -245,44 +248,44 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     `filled`: from tables.summarise_cells and tables.baselines; `cells`: from Study.published; `metric`: as printed,
     empty if each row or column has its own. The caption says how datasets differ from the paper's.
     """
-    along, across = name_axes(cells)
+    dataset_side, model_side = name_axes(cells)
     lines = (filled[filled["metric"] == metric] if metric else filled).copy()
     ours = link_ours(study, lines, cells, decimals)
     if not metric:
-        lines[along] += ", " + lines["metric"]
+        lines[dataset_side] += ", " + lines["metric"]
     for name in ("row", "column"):
         lines[name] = lines[name].map(html.escape)
-    parts = [lines.assign(whose="paper", said=lines["published"]), lines.assign(whose="ours", said=ours)]
-    whose = "ours" if along == "row" else ""
+    frames = [lines.assign(whose="paper", said=lines["published"]), lines.assign(whose="ours", said=ours)]
+    owner = "ours" if dataset_side == "row" else ""
     for key, name in REFERENCES.items():  # on the side that lists models
-        parts.append(lines.assign(**{across: name}, whose=whose, said=lines[key]))
-    long = pd.concat(parts).dropna(subset="said").drop_duplicates(["row", "whose", "column"])
+        frames.append(lines.assign(**{model_side: name}, whose=owner, said=lines[key]))
+    long = pd.concat(frames).dropna(subset="said").drop_duplicates(["row", "whose", "column"])
     long["said"] = [show_value(value, decimals) for value in long["said"]]
     wide = spread_columns(long, [*lines["column"].unique(), *REFERENCES.values()])
-    differ = " ".join(filter(None, cells["differs"].unique()))
-    return table(wide.fillna(""), escape=None, caption=html.escape(differ))
+    differences = " ".join(filter(None, cells["differs"].unique()))
+    return table(wide.fillna(""), escape=None, caption=html.escape(differences))
 
 
 def link_ours(study: "Study", lines: pd.DataFrame, cells: pd.DataFrame, decimals: int) -> list[str]:
     """List our number for each line as HTML linked to the pages of its runs; n/a if there is none."""
-    runs = {place: behind[["model", "dataset", "protocol"]].values.tolist() for place, behind in cells.groupby(PLACE)}
-    shown = []
+    runs = {place: group[["model", "dataset", "protocol"]].values.tolist() for place, group in cells.groupby(PLACE)}
+    texts = []
     for line in lines.to_dict("records"):
-        number = show_ours(line, decimals)
+        text = show_ours(line, decimals)
         if pd.notna(line["ours"]):
-            place = tuple(line[name] for name in PLACE)
-            number = link_runs(study, number, runs[place])
-        shown.append(number)
-    return shown
+            place = tuple(line[column] for column in PLACE)
+            text = link_runs(study, text, runs[place])
+        texts.append(text)
+    return texts
 
 
 def spread_columns(long: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """Pivot to a line for each `row` and `whose`, the paper's first, with `said` in those `columns` that occur."""
     wide = long.pivot(index=["row", "whose"], columns="column", values="said")
     order = pd.MultiIndex.from_product([long["row"].unique(), ["paper", "ours", ""]], names=wide.index.names)
-    lines = order[order.isin(wide.index)]
-    shown = [name for name in columns if name in wide]
-    wide = wide.reindex(index=lines, columns=shown).reset_index()
+    index = order[order.isin(wide.index)]
+    present = [column for column in columns if column in wide]
+    wide = wide.reindex(index=index, columns=present).reset_index()
     wide.loc[wide["whose"] == "ours", "row"] = ""
     return wide
 
@@ -298,9 +301,9 @@ def link_runs(study: "Study", text: str, runs: list[params.RunKey]) -> str:
         if page:
             links[name] = f'<a href="{page.name}" title="{name}">'
     if len(runs) < 2:
-        return "".join(f"{opened}{text}</a>" for opened in links.values()) or text
-    listed = "".join(f"<br>{opened}{name}</a>" for name, opened in links.items())
-    return f"<details><summary>{text}</summary>{len(runs)} runs{listed}</details>"
+        return "".join(f"{tag}{text}</a>" for tag in links.values()) or text
+    items = "".join(f"<br>{tag}{name}</a>" for name, tag in links.items())
+    return f"<details><summary>{text}</summary>{len(runs)} runs{items}</details>"
 
 
 def link_table(study: "Study", key: str) -> str:
@@ -320,26 +323,27 @@ def models(cells: pd.DataFrame, study: "Study") -> HTML:
     `in its place`: the substitution, if the scale runs another model or protocol than the one assigned. For public
     weights, the repository and revision replace text and vocabulary.
     """
-    _, across = name_axes(cells)
-    found = cells[cells["model"].map(params.is_model)].groupby(["model", "substituted"], sort=False)[across].unique()
+    _, side = name_axes(cells)
+    names = cells[cells["model"].map(params.is_model)].groupby(["model", "substituted"], sort=False)[side].unique()
     rows = []
-    for (key, substituted), printed in found.items():
-        model, line = params.load("models", key), {"printed": ", ".join(printed), "ours": key}
+    for (key, substituted), printed in names.items():
+        model, row = params.load("models", key), {"printed": ", ".join(printed), "ours": key}
         if params.is_released(key, study.scale):
-            line |= {"public weights": params.say_released(key), "in its place": substituted}
+            row |= {"public weights": params.say_released(key), "in its place": substituted}
         else:
             texts = ", then ".join(params.list_texts(key)) or "nothing"
-            line |= {"pretrained on": texts, "vocabulary": model.vocabulary, "in its place": substituted,
-                     "differs from the paper": model.differs}  # fmt: skip
-        rows.append(line)
+            row |= {"pretrained on": texts, "vocabulary": model.vocabulary, "in its place": substituted,
+                    "differs from the paper": model.differs}  # fmt: skip
+        rows.append(row)
     return table(pd.DataFrame(rows).fillna(""))
 
 
 def encoders(models: Iterable[str]) -> HTML:
     """Show published encoders: their public weights, papers and pretraining text."""
-    found = {key: params.load("encoders", key) for key in models}
-    return table({"encoder": key, "title": one.title, "public weights": params.say_released(key), "from": one.source}
-                 for key, one in found.items())  # fmt: skip
+    entries = {key: params.load("encoders", key) for key in models}
+    return table({"encoder": key, "title": encoder.title, "public weights": params.say_released(key),
+                  "from": encoder.source}
+                 for key, encoder in entries.items())  # fmt: skip
 
 
 def show_pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
@@ -354,11 +358,11 @@ def show_pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
             rows.append({"model": key, "public weights": params.say_released(key)})
             continue
         model, phases = params.load("models", key), params.load_pretraining(key, study.scale).phases
-        texts = [artefacts.read_record(paths.corpus(study.scale, corpus)) for corpus in model.corpora]
+        records = [artefacts.read_record(paths.corpus(study.scale, corpus)) for corpus in model.corpora]
         rows.append({"model": key, "pretrained on": ", then ".join(params.list_texts(key)) or "nothing",
                      "steps": sum(phase.steps for phase in phases),
                      "tokens": sum(phase.steps * phase.batch_size * phase.length for phase in phases),
-                     "words of its text": sum(text["words"] for text in texts) if all(texts) else None,
+                     "words of its text": sum(record["words"] for record in records) if all(records) else None,
                      "differs from the paper": model.differs})  # fmt: skip
     return table(pd.DataFrame(rows).convert_dtypes())
 
@@ -367,15 +371,15 @@ def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:
     """Show the settings in force, a row for each protocol and dataset; columns that no run sets are left out."""
     rows = []
     runs = cells.loc[cells["why_not"] == "", ["protocol", "dataset"]].drop_duplicates()
-    for key, dataset in runs.itertuples(index=False, name=None):
-        settings = study.protocol(key, dataset).model_dump()
+    for protocol, dataset in runs.itertuples(index=False, name=None):
+        settings = study.protocol(protocol, dataset).model_dump()
         seeds = study.budget.seeds[: settings["runs"]]
-        rows.append({"protocol": key, "dataset": dataset} | settings | {"runs": len(seeds)})
+        rows.append({"protocol": protocol, "dataset": dataset} | settings | {"runs": len(seeds)})
     if not rows:
         return Markdown(f"No run is planned at scale **{study.scale}**.")
     frame = pd.DataFrame(rows).map(lambda value: ", ".join(map(str, value)) if isinstance(value, list) else value)
-    given = frame.dropna(axis="columns", how="all")
-    return table(given.rename(columns=lambda name: name.replace("_", " ")))
+    filled = frame.dropna(axis="columns", how="all")
+    return table(filled.rename(columns=lambda name: name.replace("_", " ")))
 
 
 def show_finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> HTML:
@@ -386,8 +390,8 @@ def show_finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> H
         for row in params.explain_finetuning(protocol, key, study.dataset(key).family, study.scale)
         if row["value"] != "None"
     ]
-    alike = pd.DataFrame(rows).groupby(["setting", "value", "from"], sort=False)["dataset"].agg(", ".join)
-    return table(alike.reset_index())
+    grouped = pd.DataFrame(rows).groupby(["setting", "value", "from"], sort=False)["dataset"].agg(", ".join)
+    return table(grouped.reset_index())
 
 
 def show_value(value: float | str, decimals: int = 2) -> str:

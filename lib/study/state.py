@@ -82,8 +82,8 @@ def dump_tables(*kinds: str) -> list:
 
 def timed(study: "Study") -> dict:
     """Return what decides the size of a scale's models and steps, and how steps are computed."""
-    named = ("bodies", "vocabulary_size", "sequence_length", "precision", "threads", "pretraining", "made_up")
-    return budget(study, *named)
+    names = ("bodies", "vocabulary_size", "sequence_length", "precision", "threads", "pretraining", "made_up")
+    return budget(study, *names)
 
 
 def documents_of(study: "Study", source: str, file: str) -> list:
@@ -93,30 +93,30 @@ def documents_of(study: "Study", source: str, file: str) -> list:
 
 
 def corpus_state(study: "Study", key: str) -> dict:
-    found = study.corpus(key)
-    told = {"told": [*dump("cleaning", found.settings.cleaning, include=PROSE), *dump("selections", include=PROSE)]}
-    return found.settings.model_dump() | told | {"version": build.VERSION} | found.recipe
+    corpus = study.corpus(key)
+    prose = {"told": [*dump("cleaning", corpus.settings.cleaning, include=PROSE), *dump("selections", include=PROSE)]}
+    return corpus.settings.model_dump() | prose | {"version": build.VERSION} | corpus.recipe
 
 
 def vocabulary_state(study: "Study", key: str) -> dict:
-    found = study.vocabulary(key)
-    return found.settings.model_dump() | {"version": learning.VERSION} | found.recipe
+    vocabulary = study.vocabulary(key)
+    return vocabulary.settings.model_dump() | {"version": learning.VERSION} | vocabulary.recipe
 
 
 def pretraining_state(study: "Study", model: str) -> dict:
     """Return what the weights depend on, and what the model's page shows besides."""
-    told = params.load("models", model).model_dump(include=params.TOLD) | budget(study, "precision", "processes")
+    page_state = params.load("models", model).model_dump(include=params.TOLD) | budget(study, "precision", "processes")
     version = params.load_pretraining(model, study.scale).version
-    return params.identify_weights(model, study.scale) | told | {"version": version}
+    return params.identify_weights(model, study.scale) | page_state | {"version": version}
 
 
 def finetuning_state(study: "Study", model: str, dataset: str, protocol: str) -> dict:
-    found = study.dataset(dataset)
-    files = datasets.list_data_files(file for part in found.parts for file in found.paths(*part))
+    data = study.dataset(dataset)
+    files = datasets.list_data_files(file for part in data.parts for file in data.paths(*part))
     settings = study.protocol(protocol, dataset).model_dump()
-    made_by = BASELINES_VERSION if model in params.BASELINES else finetuning_settings.VERSION
-    of_data = {"reader's version": found.edition, "files": raw_files_state(files)}
-    return settings | budget(study, "seeds", "precision", "threads") | {"version": made_by} | of_data
+    version = BASELINES_VERSION if model in params.BASELINES else finetuning_settings.VERSION
+    data_state = {"reader's version": data.edition, "files": raw_files_state(files)}
+    return settings | budget(study, "seeds", "precision", "threads") | {"version": version} | data_state
 
 
 def saved(study: "Study", *run: str) -> dict:
@@ -130,15 +130,15 @@ def evaluation_state(study: "Study", model: str, protocol: str) -> list:
 
 
 def table_state(study: "Study", key: str) -> list:
-    found, models, others = params.load("tables", key), [], []
-    match found.kind:
+    table, models, others = params.load("tables", key), [], []
+    match table.kind:
         case "scores":
             models = published.list_models(study, key)
         case "curves":
             models = published.list_models(study, key)
-            others = dump("tables", *filter(None, (*found.of, found.sizes)))
+            others = dump("tables", *filter(None, (*table.of, table.sizes)))
         case "times":
-            models = [*found.rows.values()]
+            models = [*table.rows.values()]
             others = [timed(open_study("paper")), timed(study), hardware.read_hardware().model_dump()]
         case "counts":
             others = [dataset_files(study)]
@@ -146,7 +146,7 @@ def table_state(study: "Study", key: str) -> list:
             others = [vocabulary_files(study), dataset_files(study)]
     registered = [dump("models", model) for model in models if params.is_model(model)]
     planned = budget(study, "title", "compared", "substitutes", "panels")
-    return [found.model_dump(), registered, others, planned, printed()]
+    return [table.model_dump(), registered, others, planned, printed()]
 
 
 STAGES = {

@@ -181,14 +181,14 @@ class Study:
 
         With a protocol, this includes the dataset on which the protocol fine-tunes first.
         """
-        found = self.dataset(dataset)
-        reasons = found.missing
+        data = self.dataset(dataset)
+        reasons = data.missing
         if not reasons:
-            first = protocol and self.protocol(protocol, dataset).first_on
-            reason = self.why_missing(first) if first else ""
-            return f"{protocol} fine-tunes on {first} first: {reason}" if reason else ""
-        some = f"the {' and '.join(reasons)} split{'s are' if len(reasons) > 1 else ' is'} not at hand: "
-        return (some if len(reasons) < len(found.files) else "") + next(iter(reasons.values()))
+            first_dataset = protocol and self.protocol(protocol, dataset).first_on
+            reason = self.why_missing(first_dataset) if first_dataset else ""
+            return f"{protocol} fine-tunes on {first_dataset} first: {reason}" if reason else ""
+        prefix = f"the {' and '.join(reasons)} split{'s are' if len(reasons) > 1 else ' is'} not at hand: "
+        return (prefix if len(reasons) < len(data.files) else "") + next(iter(reasons.values()))
 
     def why_not(self, dataset: str, protocol: str = "") -> str:
         """Return why a dataset cannot be run here (under a protocol, if one is given), or an empty string."""
@@ -205,8 +205,8 @@ class Study:
         encoder, settings, first = self.encoder(model), self.protocol(protocol, dataset), None
         if settings.first_on:
             weights = paths.intermediate(self.scale, encoder.key, settings.first_on, protocol)
-            other, how = self.dataset(settings.first_on), self.protocol(protocol, settings.first_on)
-            first = First(other, how, weights, self.budget.seeds[0])
+            first_dataset, first_settings = self.dataset(settings.first_on), self.protocol(protocol, settings.first_on)
+            first = First(first_dataset, first_settings, weights, self.budget.seeds[0])
         keys = self.scale, encoder.key, dataset, protocol
         return Finetuning(
             encoder,
@@ -230,8 +230,8 @@ class Study:
         if params.is_released(model, self.scale):
             keys["weights"] = params.say_released(model)
         save = save or requests.name_save_folder(self.scale, work.encoder.key, dataset, protocol)
-        told = {"protocol": protocol, "scale": self.scale}
-        result = keys | work.run(params.list_seeds(work.encoder.key, self.scale), save, told)
+        facts = {"protocol": protocol, "scale": self.scale}
+        result = keys | work.run(params.list_seeds(work.encoder.key, self.scale), save, facts)
         artefacts.write_json(paths.results(self.scale, work.encoder.key, dataset, protocol), result)
         return result
 

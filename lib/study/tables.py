@@ -27,22 +27,22 @@ def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """
     if "side" not in cells:
         return score_seeds(cells, runs)
-    than = cells["side"] == "than"
-    seeds = score_seeds(cells[~than], runs)
-    return subtract(seeds, score_seeds(cells[than], runs)) if than.any() else seeds
+    is_reference = cells["side"] == "than"
+    seeds = score_seeds(cells[~is_reference], runs)
+    return subtract(seeds, score_seeds(cells[is_reference], runs)) if is_reference.any() else seeds
 
 
 def score_seeds(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of cells as in `by_seed`."""
-    over_folds = runs.groupby([*RUN, *SEED], as_index=False)["value"].mean()
+    fold_means = runs.groupby([*RUN, *SEED], as_index=False)["value"].mean()
     cells = cells.assign(sets=cells.groupby(PLACE)["dataset"].transform("size"))
-    found = cells[cells["why_not"] == ""].merge(over_folds, on=RUN)
+    scores = cells[cells["why_not"] == ""].merge(fold_means, on=RUN)
 
-    seed = [*PLACE, *SEED]
-    n_sets = found.groupby(seed)["dataset"].transform("size")
-    whole = found[n_sets == found["sets"]]
-    of_groups = whole.groupby([*seed, "group"])["value"].mean()
-    ours = of_groups.groupby(seed).mean().rename("ours").reset_index()
+    seed_columns = [*PLACE, *SEED]
+    n_sets = scores.groupby(seed_columns)["dataset"].transform("size")
+    complete = scores[n_sets == scores["sets"]]
+    group_means = complete.groupby([*seed_columns, "group"])["value"].mean()
+    ours = group_means.groupby(seed_columns).mean().rename("ours").reset_index()
     places = cells.drop_duplicates(PLACE).drop(columns=["dataset", "group", "sets"])
     return places.merge(ours, how="left", on=PLACE)
 
@@ -55,23 +55,23 @@ def summarise_cells(seeds: pd.DataFrame, made_up: bool = False) -> pd.DataFrame:
 
     Runs of several pretrainings are pooled as seeds: variation between pretrainings and within them is not separated.
     """
-    each = seeds.groupby(PLACE, sort=False)["ours"]
+    by_cell = seeds.groupby(PLACE, sort=False)["ours"]
     table = seeds.drop_duplicates(PLACE).drop(columns=SEED).reset_index(drop=True)
-    table["ours"] = each.mean().round(2).to_numpy()
-    table["ours_std"] = each.std().round(2).to_numpy()
-    table["n_seeds"] = each.count().to_numpy()
+    table["ours"] = by_cell.mean().round(2).to_numpy()
+    table["ours_std"] = by_cell.std().round(2).to_numpy()
+    table["n_seeds"] = by_cell.count().to_numpy()
 
     unprinted = "the paper prints no value" if "side" in table else "not in the paper"  # a figure only plots values
     remarks = table["published"].isna().map({True: f"{unprinted}; ", False: ""}) + table["substituted"]
     ran_note = results.MADE_UP if made_up else remarks.str.removesuffix("; ")
-    missing = table["why_not"].where(table["why_not"] != "", results.NOT_MADE)
-    table["note"] = missing.where(table["n_seeds"] == 0, ran_note)
+    missing_note = table["why_not"].where(table["why_not"] != "", results.NOT_MADE)
+    table["note"] = missing_note.where(table["n_seeds"] == 0, ran_note)
     if made_up:
         return table.assign(verdict="n/a")
-    judged = []
-    for published, (_, ours) in zip(table["published"], each, strict=True):
-        judged.append(agreement.judge_cell(published, ours.dropna().tolist()))
-    return table.assign(verdict=judged)
+    verdicts = []
+    for published, (_, ours) in zip(table["published"], by_cell, strict=True):
+        verdicts.append(agreement.judge_cell(published, ours.dropna().tolist()))
+    return table.assign(verdict=verdicts)
 
 
 def baselines(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
@@ -79,11 +79,11 @@ def baselines(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
 
     Columns: BASELINES, empty if the score of a dataset of the cell is unknown. `known`: from Study.baselines.
     """
-    found = cells.merge(known, how="left", on=["dataset", "score"])
+    lines = cells.merge(known, how="left", on=["dataset", "score"])
     for keys in ([*PLACE, "group"], PLACE):
-        each = found.groupby(keys, sort=False)[BASELINES]
-        found = each.mean().where(each.count().eq(each.size(), axis=0)).reset_index()
-    return found
+        groups = lines.groupby(keys, sort=False)[BASELINES]
+        lines = groups.mean().where(groups.count().eq(groups.size(), axis=0)).reset_index()
+    return lines
 
 
 def fill(cells: pd.DataFrame, seeds: pd.DataFrame, study: "Study") -> pd.DataFrame:
@@ -106,12 +106,12 @@ def subtract(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
     `published` stays, because in a figure of gains it already is the printed gain.
     """
-    seed = [*PLACE, *SEED]
-    columns = [*seed, "ours"]
-    both = one[columns].merge(other[columns], on=seed)
-    both["ours"] = both.pop("ours_x") - both.pop("ours_y")
+    seed_columns = [*PLACE, *SEED]
+    columns = [*seed_columns, "ours"]
+    gains = one[columns].merge(other[columns], on=seed_columns)
+    gains["ours"] = gains.pop("ours_x") - gains.pop("ours_y")
     places = one.drop(columns=[*SEED, "ours"]).drop_duplicates(PLACE)
-    return places.merge(both.dropna(subset="ours"), how="left", on=PLACE)
+    return places.merge(gains.dropna(subset="ours"), how="left", on=PLACE)
 
 
 def tabulate_effects(
@@ -125,8 +125,8 @@ def tabulate_effects(
     seeds = seeds if with_means else seeds[~seeds["is_mean"]]
     gains = pd.concat(differences(seeds, *pair, across=across).assign(step=name) for name, pair in steps.items())
     by_place = gains.groupby(["step", "place"], sort=False)
-    found = by_place.agg(paper=("published", "first"), ours=("ours", "mean"), sd=("ours", "std"), n=("ours", "count"))
-    return found.dropna(subset=["paper", "ours"], how="all")
+    effects = by_place.agg(paper=("published", "first"), ours=("ours", "mean"), sd=("ours", "std"), n=("ours", "count"))
+    return effects.dropna(subset=["paper", "ours"], how="all")
 
 
 def recompute_means(cells: pd.DataFrame) -> pd.DataFrame:
@@ -139,21 +139,21 @@ def recompute_means(cells: pd.DataFrame) -> pd.DataFrame:
         return values.mean(skipna=False)  # empty if a part is empty
 
     single = cells[~cells["is_mean"]]
-    parts = cells[cells["is_mean"] & cells["published"].notna()]
-    axis = "row" if parts["row"].isin(single["row"]).all() else "column"
-    on = [axis, "dataset", "score"]
-    found = parts.drop(columns="published").merge(single[[*on, "published"]], how="left", on=on)
-    groups = found.groupby([*PLACE, "group"], sort=False)["published"].agg(average)
-    again = groups.groupby(PLACE, sort=False).agg(average).rename("recomputed")
-    printed = parts.drop_duplicates(PLACE)[[*PLACE, "published"]]
-    return printed.merge(again.reset_index(), on=PLACE)
+    mean_cells = cells[cells["is_mean"] & cells["published"].notna()]
+    axis = "row" if mean_cells["row"].isin(single["row"]).all() else "column"
+    keys = [axis, "dataset", "score"]
+    components = mean_cells.drop(columns="published").merge(single[[*keys, "published"]], how="left", on=keys)
+    group_means = components.groupby([*PLACE, "group"], sort=False)["published"].agg(average)
+    recomputed = group_means.groupby(PLACE, sort=False).agg(average).rename("recomputed")
+    printed = mean_cells.drop_duplicates(PLACE)[[*PLACE, "published"]]
+    return printed.merge(recomputed.reset_index(), on=PLACE)
 
 
 def missing(filled: pd.DataFrame) -> pd.DataFrame:
     """Count the cells without a score of ours, by reason, among the printed cells, or all if none is printed."""
     printed = filled["published"].notna()
-    empty = filled[filled["ours"].isna() & (printed | ~printed.any())]
-    return empty.groupby("note").size().rename("cells").reset_index().rename(columns={"note": "reason"})
+    unscored = filled[filled["ours"].isna() & (printed | ~printed.any())]
+    return unscored.groupby("note").size().rename("cells").reset_index().rename(columns={"note": "reason"})
 
 
 def differences(seeds: pd.DataFrame, better: str, than: str, across: str = "column") -> pd.DataFrame:
@@ -163,15 +163,15 @@ def differences(seeds: pd.DataFrame, better: str, than: str, across: str = "colu
     `ours`: empty if one has not been run.
     """
     place = "row" if across == "column" else "column"
-    on = [place, "metric"]
+    keys = [place, "metric"]
     first = seeds[seeds[across] == better]
     second = seeds[seeds[across] == than]
 
-    columns = [*on, "published"]
-    printed = first[columns].drop_duplicates(on).merge(second[columns].drop_duplicates(on), on=on)
+    columns = [*keys, "published"]
+    printed = first[columns].drop_duplicates(keys).merge(second[columns].drop_duplicates(keys), on=keys)
     printed["published"] = printed.pop("published_x") - printed.pop("published_y")
 
-    columns = [*on, *SEED, "ours"]
-    ours = first.dropna(subset="ours")[columns].merge(second[columns], on=[*on, *SEED])
+    columns = [*keys, *SEED, "ours"]
+    ours = first.dropna(subset="ours")[columns].merge(second[columns], on=[*keys, *SEED])
     ours["ours"] = ours.pop("ours_x") - ours.pop("ours_y")
-    return printed.merge(ours, how="left", on=on).rename(columns={place: "place"})
+    return printed.merge(ours, how="left", on=keys).rename(columns={place: "place"})

@@ -39,9 +39,9 @@ def decide_trends(parts: tuple[Trend, ...], study: "Study") -> Judgement:
     It does not test whether a curve also *levels off* (lee-corpus-size, lee-steps), which needs more points near the
     end than the figures have, nor whether gains are *large*: only whether smaller sets gain more.
     """
-    judged = [judge_trend(part, study) for part in parts]
-    decided = decide_all(judged) if any(one.n for one in judged) else judged[0]
-    return replace(decided, note="; ".join(one.note for one in judged))
+    judgements = [judge_trend(part, study) for part in parts]
+    decisive = decide_all(judgements) if any(judgement.n for judgement in judgements) else judgements[0]
+    return replace(decisive, note="; ".join(judgement.note for judgement in judgements))
 
 
 def judge_trend(part: Trend, study: "Study") -> Judgement:
@@ -54,26 +54,26 @@ def judge_trend(part: Trend, study: "Study") -> Judgement:
     sign = -1 if part.falls else 1
     curve_column = name_curves(table)
     seeds = list_curve_seeds(part, study)
-    ran = seeds.dropna(subset="ours")
+    scored = seeds.dropna(subset="ours")
     curves = {}
-    for name, points in ran.groupby(curve_column, sort=False):
+    for name, points in scored.groupby(curve_column, sort=False):
         curve = list_points(points, sign)
         if is_long(curve):
             curves[name] = curve
-    here = seeds[seeds.set_index(tables.PLACE).index.isin(ran.set_index(tables.PLACE).index)]
-    printed = sign * find_printed_slope(seeds, curve_column)
-    printed_here = sign * find_printed_slope(here, curve_column)
+    seeds_here = seeds[seeds.set_index(tables.PLACE).index.isin(scored.set_index(tables.PLACE).index)]
+    printed_slope = sign * find_printed_slope(seeds, curve_column)
+    printed_slope_here = sign * find_printed_slope(seeds_here, curve_column)
     if not curves:
         note = f"{part.figure}: no curve has {FEWEST} points"
-        return Judgement(note=note, paper_effect=printed, paper_effect_here=printed_here)
+        return Judgement(note=note, paper_effect=printed_slope, paper_effect_here=printed_slope_here)
 
-    judged = statistics.judge(statistics.estimate_slope(list(curves.values())))
-    runs_of_points = [len(values) for curve in curves.values() for _, values in curve]
-    n_sets = len(runs_of_points) if table.along == "rows" else len(curves)
-    judged |= {"n": sum(runs_of_points), "n_sets": n_sets, "n_pretrainings": 1, "n_seeds": min(runs_of_points)}
-    more = f"ten times {'fewer' if part.falls else 'more'} {table.axis}"
-    note = f"{part.figure}: points for {more}; {', '.join(curves)}, {len(runs_of_points)} points on the curve"
-    return Judgement(**judged, note=note, paper_effect=printed, paper_effect_here=printed_here)
+    fields = statistics.judge(statistics.estimate_slope(list(curves.values())))
+    runs_per_point = [len(values) for curve in curves.values() for _, values in curve]
+    n_sets = len(runs_per_point) if table.along == "rows" else len(curves)
+    fields |= {"n": sum(runs_per_point), "n_sets": n_sets, "n_pretrainings": 1, "n_seeds": min(runs_per_point)}
+    factor = f"ten times {'fewer' if part.falls else 'more'} {table.axis}"
+    note = f"{part.figure}: points for {factor}; {', '.join(curves)}, {len(runs_per_point)} points on the curve"
+    return Judgement(**fields, note=note, paper_effect=printed_slope, paper_effect_here=printed_slope_here)
 
 
 def name_curves(table: params.CurveTable) -> str:
@@ -90,8 +90,8 @@ def list_curve_seeds(part: Trend, study: "Study") -> pd.DataFrame:
 
 def list_points(seeds: pd.DataFrame, sign: int) -> statistics.Curve:
     """Return a curve: its places on the axis, each with the values of its seeds times `sign`."""
-    each = seeds.groupby(tables.PLACE, sort=False)
-    return [(points["x"].iloc[0], (sign * points["ours"]).tolist()) for _, points in each]
+    by_point = seeds.groupby(tables.PLACE, sort=False)
+    return [(points["x"].iloc[0], (sign * points["ours"]).tolist()) for _, points in by_point]
 
 
 def is_long(curve: statistics.Curve) -> bool:
@@ -105,7 +105,7 @@ def find_printed_slope(points: pd.DataFrame, name: str) -> float:
     slopes = []
     for _, points_of_curve in printed.groupby(name):
         pairs = points_of_curve[["published_x", "published"]].itertuples(index=False)
-        curve = [(place, [score]) for place, score in pairs]
+        curve = [(x, [score]) for x, score in pairs]
         if is_long(curve):
             slopes.append(statistics.find_slope(curve))
     return float(np.mean(slopes)) if slopes else np.nan

@@ -66,10 +66,10 @@ class Test:
 
 def find_decisive(judged: list[Judgement]) -> int:
     """Return the index of the decisive part: the first that fails, else the measured one with the highest p."""
-    fails = [number for number, one in enumerate(judged) if one.n and one.verdict == "fails"]
+    fails = [number for number, judgement in enumerate(judged) if judgement.n and judgement.verdict == "fails"]
     if fails:
         return fails[0]
-    measured = [number for number, one in enumerate(judged) if one.n]
+    measured = [number for number, judgement in enumerate(judged) if judgement.n]
     return max(measured, key=lambda number: judged[number].p)
 
 
@@ -83,6 +83,6 @@ def decide_all(judged: list[Judgement]) -> Judgement:
     decisive = find_decisive(judged)
     decided = replace(judged[decisive], part=decisive + 1)
     if decided.verdict != "fails":
-        return decided if all(one.n for one in judged) else decided.leave_open()
+        return decided if all(judgement.n for judgement in judged) else decided.leave_open()
     p = min(1.0, decided.p * len(judged))
     return replace(decided, p=p, verdict="fails" if p < statistics.SIGNIFICANT else statistics.weaken("fails"))

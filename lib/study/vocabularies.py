@@ -60,8 +60,8 @@ class Vocabulary(params.Registered):
         if self.settings.file:
             if self.study.budget.made_up:
                 return "published vocabularies are not shown beside made-up data"
-            there = (self.study.data / self.settings.file).is_file()
-            return "" if there else "not at hand: run ./run_all.sh data vocab"
+            available = (self.study.data / self.settings.file).is_file()
+            return "" if available else "not at hand: run ./run_all.sh data vocab"
         if self.released:
             return params.why_no_weights(self.released, self.study.scale)
         return "" if paths.find(self.folder).is_dir() else self.why_not_trained
@@ -96,14 +96,14 @@ class Vocabulary(params.Registered):
         if settings.file:
             raise StudyError(f"vocabulary '{self.key}' is published: there is nothing to train")
         corpora = {corpus.key: corpus for corpus in self.corpora}
-        built = {key: corpus.record for key, corpus in corpora.items()}
+        records = {key: corpus.record for key, corpus in corpora.items()}
         identity = provenance.record(
             "vocabularies",
             learning.VERSION,
             self.recipe,
-            {key: record["content"] for key, record in built.items()},
+            {key: record["content"] for key, record in records.items()},
         )
-        repeated = learning.repeats({key: record["bytes"] for key, record in built.items()}, settings.amplify)
+        repeated = learning.repeats({key: record["bytes"] for key, record in records.items()}, settings.amplify)
 
         def texts() -> Iterator[str]:
             for key, times in repeated.items():
@@ -116,8 +116,8 @@ class Vocabulary(params.Registered):
             unknown = words.check_unknown(tokenizer, self.sample(), f"vocabulary '{self.key}'")
             tokenizer.save_pretrained(new)
             if settings.algorithm == "wordpiece":  # the usual exchange format: one token per line
-                names = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
-                (new / "vocab.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+                pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+                (new / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
             return {"repeats": repeated, "size": len(tokenizer), "unknown": round(unknown, 6)}
 
         return artefacts.cached(self.folder, identity, write)
@@ -128,12 +128,12 @@ class Vocabulary(params.Registered):
 
     def pack(self, corpus: Corpus) -> dict:
         """Write a corpus as tokens of this vocabulary, unless that is done; return its sizes and what is left out."""
-        tokenizer, built = self.tokenizer(), corpus.record
+        tokenizer, record = self.tokenizer(), corpus.record
         identity = provenance.record(
             "tokens",
             tokens.VERSION,
             {"held out": f"one document in {tokens.HELD_OUT}"},
-            {"corpus": built["content"], "vocabulary": tokenization.fingerprint_tokenizer(tokenizer)},
+            {"corpus": record["content"], "vocabulary": tokenization.fingerprint_tokenizer(tokenizer)},
         )
 
         def texts() -> Iterator[str]:
@@ -141,8 +141,8 @@ class Vocabulary(params.Registered):
             for document in corpus.documents():
                 yield document.text
                 done += len(document.text.encode()) + 1
-                if done < built["bytes"]:
-                    progress.update(done, built["bytes"])
+                if done < record["bytes"]:
+                    progress.update(done, record["bytes"])
 
         folder = paths.tokens(self.study.scale, corpus.key, self.key)
         return artefacts.cached(folder, identity, lambda new: tokens.pack(texts(), tokenizer, new))
@@ -167,8 +167,8 @@ def load(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
     if vocabulary.released:
         from lib.modeling.loading import load_tokenizer  # here, because importing torch takes seconds
 
-        found = study.encoder(vocabulary.released)
-        return load_tokenizer(found.source, found.title, found.revision)
+        checkpoint = study.encoder(vocabulary.released)
+        return load_tokenizer(checkpoint.source, checkpoint.title, checkpoint.revision)
     folder = paths.find(vocabulary.folder)
     if artefacts.read_record(folder) is None:
         key, scale = vocabulary.key, study.scale
@@ -178,12 +178,12 @@ def load(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
 
 def at_hand(study: "Study") -> list[Vocabulary]:
     """List the registered vocabularies within the scale's budget that are available or can be trained here."""
-    shown = study.budget.shown_vocabularies
-    found = (study.vocabulary(key) for key in shown or params.keys("vocabularies"))
-    return [vocabulary for vocabulary in found if not vocabulary.why_not]
+    keys = study.budget.shown_vocabularies
+    vocabularies = (study.vocabulary(key) for key in keys or params.keys("vocabularies"))
+    return [vocabulary for vocabulary in vocabularies if not vocabulary.why_not]
 
 
 def choose_common(study: "Study") -> list[Vocabulary]:
     """Choose the first four of COMMON that at_hand lists: published ones, and ours if those are missing."""
-    found = {vocabulary.key: vocabulary for vocabulary in at_hand(study)}
-    return [found[key] for key in COMMON if key in found][:4]
+    available = {vocabulary.key: vocabulary for vocabulary in at_hand(study)}
+    return [available[key] for key in COMMON if key in available][:4]

@@ -202,9 +202,9 @@ def become_kernel(orders: int, job: int) -> None:
     """Wait for orders, then run a kernel until it is shut down or its job is gone; never return."""
     try:
         with os.fdopen(orders) as pipe:
-            said = pipe.read()
-        if said and os.getppid() == job:
-            order = json.loads(said)
+            message = pipe.read()
+        if message and os.getppid() == job:
+            order = json.loads(message)
             os.setsid()  # so that an interrupt of the job does not reach the kernel
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             enter(order["folder"], order["environment"])

@@ -61,5 +61,5 @@ def ask_for_parameters(variables: dict, choices: Mapping[str, Sequence[str]]) ->
     ]
     for field in fields:
         field.observe(choose, "value")
-    then = ipywidgets.HTML("Then, with this cell selected: Run ▸ Run Selected Cell and All Below.")
-    return ipywidgets.VBox([*fields, then])
+    hint = ipywidgets.HTML("Then, with this cell selected: Run ▸ Run Selected Cell and All Below.")
+    return ipywidgets.VBox([*fields, hint])

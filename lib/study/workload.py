@@ -52,13 +52,15 @@ def count_read_tokens(encoder: Encoder, dataset: Dataset, settings: FinetuningSe
     instances = splits.read("train", 1)
     sample = instances[:SAMPLE]
     sequences = splits.task(1).encode(sample)
-    in_all = len(sequences) * len(instances) / len(sample)
+    n_sequences = len(sequences) * len(instances) / len(sample)
     length = fmean(len(sequence.tokens) for sequence in sequences)
-    read = [
-        settings.steps * one["batch_size"] if settings.steps else settings.count_epochs(one, round(in_all)) * in_all
-        for one in settings.candidates()
+    read_counts = [
+        settings.steps * candidate["batch_size"]
+        if settings.steps
+        else settings.count_epochs(candidate, round(n_sequences)) * n_sequences
+        for candidate in settings.candidates()
     ]
-    return fmean(read) * length
+    return fmean(read_counts) * length
 
 
 def measure_speed(encoder: Encoder, dataset: Dataset, settings: FinetuningSettings, machine: Machine) -> float:
@@ -84,10 +86,10 @@ def share_cut(study: "Study", encoder: Encoder, dataset: str, protocol: str) -> 
 
     Raises StudyError if the vocabulary knows too few of the words.
     """
-    found = study.dataset(dataset)
-    instances = Splits(encoder, found, study.protocol(protocol, dataset)).read("train", 1)
+    data = study.dataset(dataset)
+    instances = Splits(encoder, data, study.protocol(protocol, dataset)).read("train", 1)
     texts = [text for instance in instances for text in instance.inputs]
-    if found.language == "ja":
+    if data.language == "ja":
         texts = map(segment_japanese, texts)
     return words.measure_words(encoder.tokenizer, texts, dataset)
 
@@ -100,9 +102,9 @@ def count_cut(study: "Study", encoder: Encoder, dataset: str, protocol: str) -> 
     splits, counts = Splits(encoder, study.dataset(dataset), study.protocol(protocol, dataset)), {}
     for split in splits.dataset.files:
         sequences, instances = splits.encode(split, 1), splits.read(split, 1)
-        several = Counter(sequence.instance for sequence in sequences)
-        longer = sum(number > 1 for number in several.values()) or splits.cut[split, 1]
-        counts[split] = longer, len(instances)
+        sequence_counts = Counter(sequence.instance for sequence in sequences)
+        n_longer = sum(count > 1 for count in sequence_counts.values()) or splits.cut[split, 1]
+        counts[split] = n_longer, len(instances)
     return counts
 
 
@@ -114,13 +116,13 @@ def estimate_hours(study: "Study", runs: Iterable[tuple[Encoder, str, str]]) -> 
     """
     tokens, speeds, hours = {}, {}, 0.0
     for encoder, key, protocol in runs:
-        sets = study.dataset(key), study.protocol(protocol, key)
-        read = id(encoder.tokenizer), key, protocol
-        if read not in tokens:
-            tokens[read] = count_trainings(study, key, protocol) * count_read_tokens(encoder, *sets)
+        data_and_settings = study.dataset(key), study.protocol(protocol, key)
+        tokens_key = id(encoder.tokenizer), key, protocol
+        if tokens_key not in tokens:
+            tokens[tokens_key] = count_trainings(study, key, protocol) * count_read_tokens(encoder, *data_and_settings)
         if id(encoder) not in speeds:
-            speeds[id(encoder)] = measure_speed(encoder, *sets, study.machine)
-        hours += tokens[read] / speeds[id(encoder)] / 3600
+            speeds[id(encoder)] = measure_speed(encoder, *data_and_settings, study.machine)
+        hours += tokens[tokens_key] / speeds[id(encoder)] / 3600
     return hours
 
 
@@ -132,12 +134,12 @@ def describe_downloads(plan: "Plan") -> str:
     models = {model for model, *_ in runs}
     gigabytes = sum(4 * count_encoder_parameters(plan.study, model) for model in models) / 1e9
     trainings = sum(count_trainings(plan.study, dataset, protocol) for _, dataset, protocol in runs)
-    where = "in $RELEASED" if paths.released("") else "from the hub, less what its cache holds"
-    said = f"{len(models)} models with public weights, about {gigabytes:.1f} GB {where}; {trainings:,} trainings"
+    source = "in $RELEASED" if paths.released("") else "from the hub, less what its cache holds"
+    message = f"{len(models)} models with public weights, about {gigabytes:.1f} GB {source}; {trainings:,} trainings"
     if why_not := plan.study.vocabulary(COUNTED_BY).why_not:
-        return f"{said}; hours cannot be told without vocabulary '{COUNTED_BY}': {why_not}"
+        return f"{message}; hours cannot be told without vocabulary '{COUNTED_BY}': {why_not}"
     hours = estimate_runs(plan.study, runs)
-    return f"{said}, about {hours:,.1f} hours, one at a time on this machine, less what is done"
+    return f"{message}, about {hours:,.1f} hours, one at a time on this machine, less what is done"
 
 
 def count_encoder_parameters(study: "Study", model: str) -> int:
@@ -164,16 +166,16 @@ def estimate_runs(study: "Study", runs: list[params.RunKey]) -> float:
     Tokens are those of BERT's vocabulary, and the speed is that of a random model of the same architecture and size. A
     published encoder is counted as BERT.
     """
-    stands, by_stand = {}, []
+    stands, stand_runs = {}, []
     tokenizer = study.vocabulary(COUNTED_BY).tokenizer()
     for model, dataset, protocol in runs:
-        found = params.load(params.find_kind(model), model)
-        kind = architecture, size = getattr(found, "architecture", "bert"), found.size
+        settings = params.load(params.find_kind(model), model)
+        kind = architecture, size = getattr(settings, "architecture", "bert"), settings.size
         if kind not in stands:
             config, _ = configure(architecture, study.budget.bodies[size], len(tokenizer), LONGEST, dropout=0.1)
             stands[kind] = Stand(
                 title=model, source="", revision="", fingerprint="", tokenizer=tokenizer, max_length=LONGEST,
                 architecture=architecture, parameters=0, config=config,
             )  # fmt: skip
-        by_stand.append((stands[kind], dataset, protocol))
-    return estimate_hours(study, by_stand)
+        stand_runs.append((stands[kind], dataset, protocol))
+    return estimate_hours(study, stand_runs)

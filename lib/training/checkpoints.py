@@ -50,14 +50,14 @@ def save_checkpoint(
         if not (reason := no_space(error)):
             raise
         older = find_checkpoints(folder, fingerprint)
-        kept = f"The one of step {step_of(older[0])} is kept" if older else "There is none before it"
+        backup = f"The one of step {step_of(older[0])} is kept" if older else "There is none before it"
         raise StudyError(
-            f"{show_path(folder)}: no room for the checkpoint of step {state['step']} ({reason}). {kept}: free some "
+            f"{show_path(folder)}: no room for the checkpoint of step {state['step']} ({reason}). {backup}: free some "
             f"space, and the same command {'goes on from there' if older else 'starts over'}"
         ) from error
-    older = [found for found in find_checkpoints(folder, fingerprint) if step_of(found) < state["step"]]
-    for other in set(list_folders(folder)) - {path, *older[: KEPT - 1]}:
-        shutil.rmtree(other, ignore_errors=True)
+    older = [checkpoint for checkpoint in find_checkpoints(folder, fingerprint) if step_of(checkpoint) < state["step"]]
+    for obsolete in set(list_folders(folder)) - {path, *older[: KEPT - 1]}:
+        shutil.rmtree(obsolete, ignore_errors=True)
 
 
 def load_checkpoint(folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict:
@@ -98,14 +98,14 @@ def step_of(path: Path) -> int:
 
 def find_checkpoints(folder: Path, fingerprint: str) -> list[Path]:
     """List the checkpoints of one run whose state.json can be read, newest first."""
-    found = []
+    paths = []
     for path in list_folders(folder):
         try:
             if json.loads((path / "state.json").read_text(encoding="utf-8"))["fingerprint"] == fingerprint:
-                found.append(path)
+                paths.append(path)
         except (OSError, ValueError, KeyError, TypeError):
             continue
-    return found
+    return paths
 
 
 def read_state(path: Path, fingerprint: str) -> dict | None:
@@ -144,8 +144,8 @@ def no_space(error: BaseException | None) -> str:
     """Return the system's message for a full disk if an error or one of its causes is that, else an empty string."""
     while error:
         number = getattr(error, "errno", None)
-        if said := re.search(r"\(os error (\d+)\)", str(error)):  # safetensors keeps the number in its message
-            number = int(said[1])
+        if match := re.search(r"\(os error (\d+)\)", str(error)):  # safetensors keeps the number in its message
+            number = int(match[1])
         if number in NO_SPACE:
             return os.strerror(number)
         error = error.__cause__ or error.__context__

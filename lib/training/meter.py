@@ -30,8 +30,8 @@ class Meter:
         self.state, self.flops_of, self.main = state, flops_of, device.is_main_process
         self.limit = None
         if flops_of:
-            kind = torch.bfloat16 if device.mixed_precision == "bf16" else torch.float32
-            self.limit = costs.matrix_rate(device.device, kind) * device.num_processes
+            dtype = torch.bfloat16 if device.mixed_precision == "bf16" else torch.float32
+            self.limit = costs.matrix_rate(device.device, dtype) * device.num_processes
         self.seconds_before, self.begun = state.seconds, time.monotonic()
         self.before, self.flops = replace(state), 0.0  # where the window began, FLOPs since then
 

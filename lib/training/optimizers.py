@@ -22,10 +22,10 @@ def slanted_triangle(step: int, steps: int, warmup: float, end: float = 0.0) -> 
     continues it like one schedule over both. In Google's code decay starts at the first step, so that the rate drops
     when the warm-up ends, BERT's by 1%.
     """
-    rising = round(warmup * steps)
-    if step < rising:
-        return (step + 1) / rising
-    return end + (1 - end) * (steps - step) / (steps - rising)
+    warmup_steps = round(warmup * steps)
+    if step < warmup_steps:
+        return (step + 1) / warmup_steps
+    return end + (1 - end) * (steps - step) / (steps - warmup_steps)
 
 
 def square_root_decay(step: int, steps: int, warmup: float, end: float = 0.0) -> float:
@@ -36,8 +36,8 @@ def square_root_decay(step: int, steps: int, warmup: float, end: float = 0.0) ->
     `end`, in NVIDIA's code 0 (class PolyWarmUpScheduler in PyTorch/LanguageModeling/BERT/schedulers.py of
     NVIDIA/DeepLearningExamples).
     """
-    done = (step + 1) / steps
-    return done / warmup if done < warmup else end + (1 - end) * (1 - done) ** 0.5
+    progress = (step + 1) / steps
+    return progress / warmup if progress < warmup else end + (1 - end) * (1 - progress) ** 0.5
 
 
 def make_optimizer(
@@ -50,10 +50,10 @@ def make_optimizer(
     """
     shares, adamw, groups = shares or {}, settings.optimizer == "adamw", []
     for share in sorted({1.0, *shares.values()}):
-        of_share = [p for name, p in model.named_parameters() if shares.get(name, 1.0) == share]
+        params = [p for name, p in model.named_parameters() if shares.get(name, 1.0) == share]
         for vectors in (False, True):
             groups.append({
-                "params": [p for p in of_share if (p.ndim < 2) == vectors], "lr": learning_rate * share, "share": share,
+                "params": [p for p in params if (p.ndim < 2) == vectors], "lr": learning_rate * share, "share": share,
                 "weight_decay": 0.0 if vectors else settings.weight_decay, "adapted": not (adamw or vectors),
             })  # fmt: skip
     betas = tuple(settings.betas)
@@ -98,15 +98,16 @@ class Lamb(torch.optim.Optimizer):
             state |= {name: torch.zeros_like(weight) for name in ("mean", "square")}
         state["mean"].lerp_(weight.grad, 1 - momentum)
         state["square"].mul_(memory).addcmul_(weight.grad, weight.grad, value=1 - memory)
-        of_mean = of_square = 1.0
+        mean_correction = square_correction = 1.0
         if self.corrected:
-            of_mean, of_square = 1 - momentum**step, 1 - memory**step
+            mean_correction, square_correction = 1 - momentum**step, 1 - memory**step
         # In place in one tensor, because on a CPU allocation costs as much as computation.
-        change = (state["square"] / of_square).sqrt_().add_(group["eps"])
-        torch.div(state["mean"], change, out=change).div_(of_mean)
+        change = (state["square"] / square_correction).sqrt_().add_(group["eps"])
+        torch.div(state["mean"], change, out=change).div_(mean_correction)
         if group["weight_decay"]:
             change.add_(weight, alpha=group["weight_decay"])
         if group["adapted"]:
-            old, new = weight.norm(), change.norm()
-            change.mul_(torch.where((old > 0) & (new > 0), old / new, 1.0))  # no .item(), which makes a GPU wait
+            weight_norm, change_norm = weight.norm(), change.norm()
+            # Without .item(), which makes a GPU wait.
+            change.mul_(torch.where((weight_norm > 0) & (change_norm > 0), weight_norm / change_norm, 1.0))
         weight.add_(change, alpha=-group["lr"])

@@ -99,8 +99,8 @@ def keep_memory() -> None:
 def describe_device(device: Accelerator) -> str:
     """Describe device, threads, processes and precision for the record."""
     name = torch.cuda.get_device_name() if device.device.type == "cuda" else f"{torch.get_num_threads()} CPU thread(s)"
-    many = f"{device.num_processes} processes of {name}" if device.num_processes > 1 else name
-    return f"{many}, {'bfloat16' if device.mixed_precision == 'bf16' else 'float32'}"
+    description = f"{device.num_processes} processes of {name}" if device.num_processes > 1 else name
+    return f"{description}, {'bfloat16' if device.mixed_precision == 'bf16' else 'float32'}"
 
 
 def count_parts(sequences: int, length: int, processes: int, micro_batch: int | None) -> int:
@@ -164,42 +164,42 @@ def train(
     steps = len(batches)
     model.to(device.device)
     optimizer = optimizers.make_optimizer(model, settings, rate_of(0), shares)
-    of_groups = [group["share"] for group in optimizer.param_groups]
-    found = checkpoints.load_checkpoint(folder, fingerprint, model, optimizer) if folder else {}
-    if begin and not found:
+    group_shares = [group["share"] for group in optimizer.param_groups]
+    saved_state = checkpoints.load_checkpoint(folder, fingerprint, model, optimizer) if folder else {}
+    if begin and not saved_state:
         begin()
-    state = Progression(**found)
+    state = Progression(**saved_state)
     check_agreement(state.step, device)
     module = Loss(model, loss_of)
     if compiled:
         # On a CPU without the compiler's patterns: they restore torch's fused attention, which is slower there
         # (lib/modeling/bodies.py).
         module.compile(dynamic=False, options={"pattern_matcher": device.device.type != "cpu"})
-    prepared, stepper = device.prepare(module, optimizer)
-    logged = {math.ceil((i + 1) * steps / LOG_ROWS) for i in range(LOG_ROWS)} | set(evaluations)
-    look = GPU_STEPS if device.device.type == "cuda" else 1
+    prepared_module, prepared_optimizer = device.prepare(module, optimizer)
+    logged_steps = {math.ceil((i + 1) * steps / LOG_ROWS) for i in range(LOG_ROWS)} | set(evaluations)
+    read_every = GPU_STEPS if device.device.type == "cuda" else 1
     meter = Meter(state, flops_of, device)
     saved_at, interval = time.monotonic(), CHECKPOINT_SECONDS
     losses: list[torch.Tensor] = []  # of the steps since losses were last read
     model.train()
     for step, parts in load_batches(batches, state, device, micro_batch, workers):
-        for group, share in zip(optimizer.param_groups, of_groups, strict=True):
+        for group, share in zip(optimizer.param_groups, group_shares, strict=True):
             group["lr"] = share * rate_of(step)
-        losses.append(take_step(prepared, stepper, parts, device, settings.clip, (seed, step)))
+        losses.append(take_step(prepared_module, prepared_optimizer, parts, device, settings.clip, (seed, step)))
         state.step = step + 1
         state.tokens += math.prod(batches.shape(step))
         now = meter.tick()
-        due = meter.main and folder is not None and (step + 1 == steps or now - saved_at >= interval)
-        if len(losses) < look and step + 1 not in logged and step + 1 < steps and not due:
+        checkpoint_due = meter.main and folder is not None and (step + 1 == steps or now - saved_at >= interval)
+        if len(losses) < read_every and step + 1 not in logged_steps and step + 1 < steps and not checkpoint_due:
             continue
 
-        for earlier, value in enumerate(torch.stack(losses).tolist(), step + 1 - len(losses)):
-            if not math.isfinite(value):
-                stop(folder, batches, earlier, value, rate_of(earlier), device)
-            state.loss += value
+        for loss_step, loss in enumerate(torch.stack(losses).tolist(), step + 1 - len(losses)):
+            if not math.isfinite(loss):
+                stop(folder, batches, loss_step, loss, rate_of(loss_step), device)
+            state.loss += loss
             state.counted += 1
         losses.clear()
-        if step + 1 in logged:
+        if step + 1 in logged_steps:
             row = {"step": step + 1, "loss": state.loss / state.counted, "tokens": state.tokens}
             if evaluate and step + 1 in evaluations:
                 model.eval()
@@ -208,12 +208,12 @@ def train(
             state.log.append(row | {"seconds": round(state.seconds, 2)})
             state.loss, state.counted = 0.0, 0
         if meter.main:
-            progress.update(step + 1, steps, meter.report(value), state.log)
-        if due:
-            begun = time.monotonic()
+            progress.update(step + 1, steps, meter.report(loss), state.log)
+        if checkpoint_due:
+            started_at = time.monotonic()
             checkpoints.save_checkpoint(folder, fingerprint, model, optimizer, asdict(state))
             saved_at = time.monotonic()
-            interval = max(CHECKPOINT_SECONDS, (saved_at - begun) / CHECKPOINT_SHARE)
+            interval = max(CHECKPOINT_SECONDS, (saved_at - started_at) / CHECKPOINT_SHARE)
     model.eval()
     device.free_memory()  # because the Accelerator keeps every model and optimiser that it has prepared
     return state.log
@@ -255,11 +255,11 @@ def take_step(
     seed, step = where
     total = torch.zeros((), device=device.device)
     for number, batch in enumerate(parts):
-        place = number * device.num_processes + device.process_index
+        part = number * device.num_processes + device.process_index
         # Not torch.manual_seed on a CPU: it records the stack for every kind of device, 3 to 10% of a step at scale
         # smoke.
-        draws = torch.default_generator if device.device.type == "cpu" else torch
-        draws.manual_seed((seed * 1_000_003 + step) * 10_007 + place)
+        generator = torch.default_generator if device.device.type == "cpu" else torch
+        generator.manual_seed((seed * 1_000_003 + step) * 10_007 + part)
         with device.no_sync(module) if number + 1 < len(parts) else nullcontext():
             with device.autocast():
                 loss = module(batch)
@@ -280,14 +280,14 @@ def stop(folder: Path | None, batches: Batches, step: int, loss: float, rate: fl
     The last checkpoint is kept.
     """
     sequences, length = batches.shape(step)
-    first = sum(batches.shape(earlier)[0] for earlier in range(step))
-    what = {"step": step + 1, "loss": str(loss), "learning rate": rate, "rows": sequences, "length": length}
-    kept = ""
+    first = sum(batches.shape(earlier_step)[0] for earlier_step in range(step))
+    report = {"step": step + 1, "loss": str(loss), "learning rate": rate, "rows": sequences, "length": length}
+    note = ""
     if folder:  # the same message in every process, because any of them may be the last to print
         if device.is_main_process:
-            artefacts.write_json(folder / "failure.json", what)
-        kept = f"; written to {show_path(folder / 'failure.json')}, the last checkpoint is kept"
+            artefacts.write_json(folder / "failure.json", report)
+        note = f"; written to {show_path(folder / 'failure.json')}, the last checkpoint is kept"
     raise StudyError(
         f"the loss or its gradient is {loss} at step {step + 1} of {len(batches)} (sequences {first} to "
-        f"{first + sequences - 1}, learning rate {rate:.2g}): lower the learning rate{kept}"
+        f"{first + sequences - 1}, learning rate {rate:.2g}): lower the learning rate{note}"
     )

@@ -19,12 +19,12 @@ class JapaneseTokenizer(PreTrainedTokenizerFast):
     """
 
     def __init__(self, vocab: dict[str, int], cased: bool):
-        words = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
-        words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-        words.decoder = decoders.WordPiece()
+        backend = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
+        backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        backend.decoder = decoders.WordPiece()
         if not cased:
-            words.normalizer = normalizers.Lowercase()
-        super().__init__(tokenizer_object=words, **put_special(words))
+            backend.normalizer = normalizers.Lowercase()
+        super().__init__(tokenizer_object=backend, **put_special(backend))
         self.cased = cased
 
     def save_pretrained(self, folder: Path | str) -> None:
@@ -36,8 +36,8 @@ class JapaneseTokenizer(PreTrainedTokenizerFast):
         folder.mkdir(parents=True, exist_ok=True)
         tokens = self.convert_ids_to_tokens(range(len(self)))
         (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in tokens), encoding="utf-8")
-        whole = BertJapaneseTokenizer(str(folder / "vocab.txt"), do_lower_case=not self.cased, **WORDS)
-        whole.save_pretrained(folder)
+        bert_tokenizer = BertJapaneseTokenizer(str(folder / "vocab.txt"), do_lower_case=not self.cased, **WORDS)
+        bert_tokenizer.save_pretrained(folder)
 
 
 def take_words(tokenizer: BertJapaneseTokenizer, title: str) -> JapaneseTokenizer:
@@ -47,18 +47,18 @@ def take_words(tokenizer: BertJapaneseTokenizer, title: str) -> JapaneseTokenize
     WordPiece's.
     """
     options = tokenizer.init_kwargs.get("mecab_kwargs") or {}
-    found = {
+    settings = {
         "word_tokenizer_type": tokenizer.word_tokenizer_type,
         "subword_tokenizer_type": tokenizer.subword_tokenizer_type,
         "mecab_dic": options.get("mecab_dic", "unidic_lite"),
         "mecab_option": options.get("mecab_option") or "",
         "normalize_text": options.get("normalize_text", True),
     }
-    read = {"word_tokenizer_type": "mecab", "subword_tokenizer_type": "wordpiece", "mecab_dic": "ipadic",
+    expected = {"word_tokenizer_type": "mecab", "subword_tokenizer_type": "wordpiece", "mecab_dic": "ipadic",
             "mecab_option": "", "normalize_text": True}  # fmt: skip
-    if other := [f"{name}: {value}" for name, value in found.items() if value != read[name]]:
+    if differences := [f"{name}: {value}" for name, value in settings.items() if value != expected[name]]:
         raise StudyError(
-            f"{title}: its words are made otherwise ({', '.join(other)}); Japanese is cut here by MeCab with ipadic, "
-            "after NFKC, and its words by WordPiece"
+            f"{title}: its words are made otherwise ({', '.join(differences)}); Japanese is cut here by MeCab with "
+            "ipadic, after NFKC, and its words by WordPiece"
         )
     return JapaneseTokenizer(tokenizer.get_vocab(), not tokenizer.do_lower_case)

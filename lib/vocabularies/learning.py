@@ -43,8 +43,8 @@ def train_vocabulary(
     """
     with all_cores():
         if algorithm == "wordpiece":
-            trained = train_wordpiece(texts, size, cased, language)
-            tokenizer = load_wordpiece(trained.get_vocab(), cased, language)
+            wordpiece = train_wordpiece(texts, size, cased, language)
+            tokenizer = load_wordpiece(wordpiece.get_vocab(), cased, language)
         elif language == "ja":
             raise StudyError(f"Japanese: no {algorithm} vocabulary of MeCab's words; train wordpiece")
         else:
@@ -61,17 +61,17 @@ def train_wordpiece(texts: Texts, size: int, cased: bool, language: str = "en") 
     ties by these numbers, so that two runs would give two vocabularies; passing the letters as special tokens fixes the
     numbers.
     """
-    wordpiece, most = BertWordPieceTokenizer(lowercase=not cased, strip_accents=not cased), ALPHABET
+    wordpiece, alphabet_size = BertWordPieceTokenizer(lowercase=not cased, strip_accents=not cased), ALPHABET
     if language == "ja":
         wordpiece.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
         wordpiece.normalizer = normalizers.Sequence([] if cased else [normalizers.Lowercase()])
-        most = int(JAPANESE_ALPHABET * size)
-    letters = common_letters((wordpiece.normalize(text) for text in texts()), most)
+        alphabet_size = int(JAPANESE_ALPHABET * size)
+    letters = common_letters((wordpiece.normalize(text) for text in texts()), alphabet_size)
     wordpiece.train_from_iterator(
         texts(),
         vocab_size=size,
         min_frequency=2,
-        limit_alphabet=most,
+        limit_alphabet=alphabet_size,
         initial_alphabet=letters,
         special_tokens=SPECIAL + [f"##{letter}" for letter in letters],
         show_progress=False,
@@ -93,16 +93,16 @@ def train_unigram(texts: Texts, size: int, cased: bool) -> Tokenizer:
     SentencePiece's depends on the number of its threads.
     """
     model = io.BytesIO()
-    folded = (unicodedata.normalize("NFKC", text) for text in texts())  # as the tokenizer will see them
+    normalized_texts = (unicodedata.normalize("NFKC", text) for text in texts())  # as the tokenizer will see them
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=(line for text in folded for line in (text if cased else text.lower()).split("\n")),
+        sentence_iterator=(line for text in normalized_texts for line in (text if cased else text.lower()).split("\n")),
         model_writer=model,
         model_type="unigram", vocab_size=size, hard_vocab_limit=False, normalization_rule_name="identity",
         max_sentence_length=2**20, num_threads=1, minloglevel=2, pad_id=0, unk_id=1, bos_id=2, eos_id=3,
         pad_piece="[PAD]", unk_piece="[UNK]", bos_piece="[CLS]", eos_piece="[SEP]", user_defined_symbols=["[MASK]"],
     )  # fmt: skip
-    trained = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-    tokens = [(trained.id_to_piece(i), trained.get_score(i)) for i in range(len(trained))]
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    tokens = [(processor.id_to_piece(i), processor.get_score(i)) for i in range(len(processor))]
     tokenizer = Tokenizer(models.Unigram(tokens, unk_id=1))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
@@ -118,8 +118,8 @@ def common_letters(texts: Iterable[str], most: int) -> list[str]:
     letters = Counter()
     for text in texts:
         letters.update(text)
-    common = sorted((c for c in letters if not c.isspace()), key=lambda c: (-letters[c], c))
-    return sorted(common[:most])
+    by_frequency = sorted((c for c in letters if not c.isspace()), key=lambda c: (-letters[c], c))
+    return sorted(by_frequency[:most])
 
 
 def repeats(sizes: dict[str, int], amplify: list[str]) -> dict[str, int]:
@@ -127,17 +127,17 @@ def repeats(sizes: dict[str, int], amplify: list[str]) -> dict[str, int]:
 
     After ouBioBERT's amplified vocabulary (Wada et al. 2020, section 2.2); the ratio is rounded, as in its code.
     """
-    core = sum(size for name, size in sizes.items() if name in amplify)
-    times = max(1, round((sum(sizes.values()) - core) / core)) if core else 1
+    amplified_size = sum(size for name, size in sizes.items() if name in amplify)
+    times = max(1, round((sum(sizes.values()) - amplified_size) / amplified_size)) if amplified_size else 1
     return {name: times if name in amplify else 1 for name in sizes}
 
 
 @contextmanager
 def all_cores() -> Iterator[None]:
     """Let `tokenizers` use every core; elsewhere a notebook keeps to the threads of its scale."""
-    before = os.environ.get("TOKENIZERS_PARALLELISM", "false")
+    previous_setting = os.environ.get("TOKENIZERS_PARALLELISM", "false")
     os.environ["TOKENIZERS_PARALLELISM"] = "true"
     try:
         yield
     finally:
-        os.environ["TOKENIZERS_PARALLELISM"] = before
+        os.environ["TOKENIZERS_PARALLELISM"] = previous_setting

@@ -81,19 +81,19 @@ def encode_texts(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], off
         list(texts), add_special_tokens=False, return_offsets_mapping=offsets, return_attention_mask=False,
         return_token_type_ids=False, verbose=False,
     ).data  # fmt: skip
-    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    unknown = tokenizer.unk_token or SPECIAL[1]  # looked for in the text, because its id may stand for any word
-    written = [
+    special_ids = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    unknown_token = tokenizer.unk_token or SPECIAL[1]  # looked for in the text, because its id may stand for any word
+    text_numbers = [
         number
         for number, (text, ids) in enumerate(zip(texts, encoded["input_ids"], strict=True))
-        if unknown in text or not special.isdisjoint(ids)
+        if unknown_token in text or not special_ids.isdisjoint(ids)
     ]
-    if written:
-        found = rename_special(tokenizer).encode_batch([texts[i] for i in written], add_special_tokens=False)
-        for number, one in zip(written, found, strict=True):
-            encoded["input_ids"][number] = one.ids
+    if text_numbers:
+        encodings = rename_special(tokenizer).encode_batch([texts[i] for i in text_numbers], add_special_tokens=False)
+        for number, encoding in zip(text_numbers, encodings, strict=True):
+            encoded["input_ids"][number] = encoding.ids
             if offsets:
-                encoded["offset_mapping"][number] = one.offsets
+                encoded["offset_mapping"][number] = encoding.offsets
     return encoded
 
 
@@ -107,13 +107,13 @@ def rename_special(tokenizer: "PreTrainedTokenizerBase") -> Tokenizer:
     names = {name: f"\0{name}" for name in tokenizer.all_special_tokens}
     model, vocabulary = content["model"], content["model"]["vocab"]
     if isinstance(vocabulary, dict):
-        model["vocab"] = {names.get(token, token): id for token, id in vocabulary.items()}
+        model["vocab"] = {names.get(token, token): token_id for token, token_id in vocabulary.items()}
     else:
         model["vocab"] = [[names.get(token, token), score] for token, score in vocabulary]
     if "unk_token" in model:
         model["unk_token"] = names.get(model["unk_token"], model["unk_token"])
-    for added in content["added_tokens"]:
-        added["content"] = names.get(added["content"], added["content"])
+    for added_token in content["added_tokens"]:
+        added_token["content"] = names.get(added_token["content"], added_token["content"])
     return Tokenizer.from_str(json.dumps(content))
 
 
@@ -156,11 +156,11 @@ def find_frame(tokenizer: "PreTrainedTokenizerBase", title: str = "") -> Frame:
     """
     encoded = tokenizer("a", "a")
     ids, owners = encoded["input_ids"], encoded.sequence_ids()
-    first = [place for place, owner in enumerate(owners) if owner == 0]
-    second = [place for place, owner in enumerate(owners) if owner == 1]
-    before = ids[: first[0]]
-    between = ids[first[-1] + 1 : second[0]]
-    after = ids[second[-1] + 1 :]
+    first_text = [place for place, owner in enumerate(owners) if owner == 0]
+    second_text = [place for place, owner in enumerate(owners) if owner == 1]
+    before = ids[: first_text[0]]
+    between = ids[first_text[-1] + 1 : second_text[0]]
+    after = ids[second_text[-1] + 1 :]
     cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
     if not before and not after:
         if cls is None or sep is None:
@@ -170,8 +170,8 @@ def find_frame(tokenizer: "PreTrainedTokenizerBase", title: str = "") -> Frame:
             )
         before, between, after = [cls], [sep], [sep]
     places = [*range(len(before)), *range(-len(after), 0)]
-    around = [*before, *after]
-    place = places[around.index(cls)] if cls in around else places[0]
+    special_ids = [*before, *after]
+    place = places[special_ids.index(cls)] if cls in special_ids else places[0]
     return Frame(before, between, after, place)
 
 
@@ -181,21 +181,22 @@ def check_casing(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
     Only tokens with English letters count. One-letter tokens do not count if there are longer ones: they are the
     alphabet, which byte-level vocabularies always contain in full.
     """
-    special = set(tokenizer.all_special_tokens)
-    tokens = [p for p in tokenizer.get_vocab() if p not in special and re.search("[A-Za-z]", p)]
-    tokens = [p for p in tokens if not re.fullmatch(r"\[.+\]|<.+>", p)]  # [unused1], or [CLS] if not declared special
-    longer = [p for p in tokens if len(MARKS.sub("", p)) > 1]
-    counted = longer or tokens
-    capitals = sum(re.search("[A-Z]", p) is not None for p in counted)
+    special_tokens = set(tokenizer.all_special_tokens)
+    tokens = [token for token in tokenizer.get_vocab() if token not in special_tokens and re.search("[A-Za-z]", token)]
+    # without [unused1], or [CLS] if it is not declared special
+    tokens = [token for token in tokens if not re.fullmatch(r"\[.+\]|<.+>", token)]
+    longer_tokens = [token for token in tokens if len(MARKS.sub("", token)) > 1]
+    counted = longer_tokens or tokens
+    capitals = sum(re.search("[A-Z]", token) is not None for token in counted)
     normalizer = tokenizer.backend_tokenizer.normalizer
-    lowers = normalizer is not None and "abc" in normalizer.normalize_str("ABC")
+    lowercases = normalizer is not None and "abc" in normalizer.normalize_str("ABC")
     cased = capitals > CASED * len(counted)
-    if lowers and cased and longer:
+    if lowercases and cased and longer_tokens:
         raise StudyError(
             f"{name}: the vocabulary is cased ({capitals} of {len(counted)} tokens hold capitals) but its tokenizer "
             "lower-cases: set do_lower_case to false in tokenizer_config.json, or lowercase in tokenizer.json"
         )
-    if not lowers and not cased:
+    if not lowercases and not cased:
         few = f"only {capitals} of {len(counted)} tokens of the vocabulary hold capitals"
         raise StudyError(
             f"{name}: {few if capitals else 'no token of the vocabulary holds a capital'}, but its tokenizer keeps "

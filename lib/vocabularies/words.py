@@ -35,13 +35,13 @@ def tokens_of_words(tokenizer: "PreTrainedTokenizerBase", words: Iterable[str]) 
     """
     distinct = sorted(set(words))
     encoded = encode_texts(tokenizer, distinct)["input_ids"]
-    return {w: ids or [tokenizer.unk_token_id or 0] for w, ids in zip(distinct, encoded, strict=True)}
+    return {word: ids or [tokenizer.unk_token_id or 0] for word, ids in zip(distinct, encoded, strict=True)}
 
 
 def count_by_word(tokenizer: "PreTrainedTokenizerBase", words: Sequence[str]) -> list[int]:
     """Return the number of tokens of each word, at least one; 1 means that the vocabulary keeps it whole."""
-    found = tokens_of_words(tokenizer, words)
-    return [len(found[word]) for word in words]
+    token_ids = tokens_of_words(tokenizer, words)
+    return [len(token_ids[word]) for word in words]
 
 
 def measure_words(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], name: str) -> tuple[float, float]:
@@ -52,16 +52,16 @@ def measure_words(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], na
     """
     words = Counter(word for text in texts for word in text.split())
     tokens = encode_texts(tokenizer, list(words))["input_ids"]
-    counted = list(zip(words.values(), tokens, strict=True))
-    unknown = sum(n for n, ids in counted if not ids or tokenizer.unk_token_id in ids)
-    cut = sum(n for n, ids in counted if len(ids) > 2)
-    share = unknown / max(1, words.total())
+    counts_and_ids = list(zip(words.values(), tokens, strict=True))
+    unknown_words = sum(n for n, ids in counts_and_ids if not ids or tokenizer.unk_token_id in ids)
+    cut_words = sum(n for n, ids in counts_and_ids if len(ids) > 2)
+    share = unknown_words / max(1, words.total())
     if share > KNOWN_TOO_LITTLE:
         raise StudyError(
             f"{name}: {share:.0%} of its words hold a token that the vocabulary does not know: take an encoder of its "
             "language, or set the casing of its tokenizer right"
         )
-    return share, cut / max(1, words.total())
+    return share, cut_words / max(1, words.total())
 
 
 def count_tokens(
@@ -87,18 +87,20 @@ def count_unknown(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str]) ->
     Letters are as the tokenizer sees them: in lower case if it lower-cases.
     """
     texts, vocabulary, normalizer = iter(texts), tokenizer.get_vocab(), tokenizer.backend_tokenizer.normalizer
-    tokens, unknown, letters = 0, 0, Counter()
+    token_count, unknown_count, letters = 0, 0, Counter()
     with all_cores():
         while batch := list(islice(texts, TEXTS_TOGETHER)):
             encoded = encode_texts(tokenizer, batch, offsets=True)
             for text, ids, spans in zip(batch, encoded["input_ids"], encoded["offset_mapping"], strict=True):
-                tokens += len(ids)
+                token_count += len(ids)
                 for start, end in (span for id, span in zip(ids, spans, strict=True) if id == tokenizer.unk_token_id):
-                    unknown += 1
+                    unknown_count += 1
                     word = text[start:end]
                     letters.update(normalizer.normalize_str(word) if normalizer else word)
-    lacking = {one: number for one, number in letters.items() if one not in vocabulary and not one.isspace()}
-    return unknown / max(1, tokens), Counter(lacking)
+    missing_letters = {
+        letter: count for letter, count in letters.items() if letter not in vocabulary and not letter.isspace()
+    }
+    return unknown_count / max(1, token_count), Counter(missing_letters)
 
 
 def check_unknown(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], name: str) -> float:
@@ -123,8 +125,8 @@ def continuation_flags(tokenizer: "PreTrainedTokenizerBase") -> list[bool]:
     digits continue a word.
     """
     special = set(tokenizer.all_special_tokens)
-    ids = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
-    tokens = ["" if token in special else token for token, _ in ids]
+    vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    tokens = ["" if token in special else token for token, _ in vocabulary]
     match type(tokenizer.backend_tokenizer.model).__name__:
         case "Unigram":
             return [goes_on_in_albert(token) for token in tokens]

@@ -1,1 +1,1 @@
-"""The made-up data of smoke: all of it, its language, and each format."""
+"""Made-up data for scale smoke: its language, and a writer for each format."""

@@ -14,28 +14,30 @@ from tools.made_up.language import AMBIGUOUS, MEDICAL, NOTICE, Lexicon, make_sen
 
 
 def write(folder: Path, seed: int = 20) -> None:
-    """Write the whole data folder of the smoke scale; the same bytes for the same seed."""
+    """Write the whole data folder of scale smoke; the same seed gives the same bytes."""
     rng = random.Random(seed)
     names = Lexicon(seed).names
     with artefacts.whole_folder(folder) as new:
         (new / "README.md").write_text(NOTICE)
         test_texts = []
-        # Fine-tuning sees a third of the names, the test set mostly others: what pretraining knows must help.
+        # Training sets use a third of the names and test sets all, so that knowing names from pretraining helps.
         seen = {kind: rng.sample(all_names, len(all_names) // 3) for kind, all_names in names.items()}
         for key, kind, entity in (("bc5cdr-chem", "drug", "Chemical"), ("ncbi-disease", "disease", "Disease")):
-            for split, size, known in (("train", 150, seen), ("dev", 100, names), ("test", 200, names)):
+            for split, size, split_names in (("train", 150, seen), ("dev", 100, names), ("test", 200, names)):
                 # The opening makes each sentence unique, so that no pretraining text holds it by chance.
                 sentences = [
                     [(word, "") for word in f"In series {split} {number} ,".split()]
-                    + make_sentence(rng, MEDICAL + 2 * AMBIGUOUS, known)
+                    + make_sentence(rng, MEDICAL + 2 * AMBIGUOUS, split_names)
                     for number in range(size)
                 ]
                 tagging.write_conll(new / "ner" / key / f"{split}.tsv", sentences, kind, entity)
                 if split == "test":
-                    test_texts += [" ".join(word for word, _ in s) for s in sentences if len(s) > 12]
+                    test_texts += [
+                        " ".join(word for word, _ in sentence) for sentence in sentences if len(sentence) > 12
+                    ]
         corpora.write(new / "corpora", rng, names, test_texts)
-        for sets in (tagging, relations, texts):
-            sets.write(new, rng, names)
+        for module in (tagging, relations, texts):
+            module.write(new, rng, names)
         language.write_folder(new / "own")
 
 

@@ -1,4 +1,4 @@
-"""Made-up text to pretrain on, in every format that is read, with the faults that real files have."""
+"""Made-up pretraining text in every format that is read, with the faults that real files have."""
 
 import random
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 from tools.made_up.files import write_gzip, write_tar
 from tools.made_up.language import GENERAL, JAPANESE, MEDICAL, make_text
 
-CORPORA = [  # every file of text that is written, so that the graph is known before there is any
+CORPORA = [  # every text file that is written: the job graph must know them before they exist
     "corpora/pubmed/made-up.tsv.gz", "corpora/pubmed-xml/made-up.xml.gz", "corpora/pubmed-xml/made-up.medline.gz",
     "corpora/pmc/made-up.tar.gz", "corpora/wiki/enwiki-made-up.txt.gz", "corpora/books/made-up.txt.gz",
     "corpora/ja/made-up.txt.gz", "corpora/ja/jawiki-made-up.txt.gz",
@@ -18,14 +18,14 @@ TREES = {"disease": "C01", "drug": "D01", "device": "E01", "humans": "B01.050.15
 
 
 def write(folder: Path, rng: random.Random, names: dict, test_texts: list[str]) -> None:
-    """Text in every format that is read, with the faults that real files have."""
+    """Write text in every format that is read, with the faults that real files have."""
 
     def medical(n: int) -> str:
         return make_text(rng, MEDICAL, names, n)
 
     rows = [(str(9_999_000 + i), medical(1), medical(16 if i % 2 else 8)) for i in range(1500)]
-    rows += [(rows[i][0], "An older version", medical(8)) for i in range(5)]  # a PMID that came before
-    rows += [("", rows[i][1], rows[i][2]) for i in range(5, 10)]  # the same text again, without PMID
+    rows += [(rows[i][0], "An older version", medical(8)) for i in range(5)]  # a repeated PMID
+    rows += [("", rows[i][1], rows[i][2]) for i in range(5, 10)]  # a repeated text, without PMID
     rows += [(str(19_000_000 + i), "No abstract", "") for i in range(5)]
     rows += [(str(20_000_000 + i), medical(1), f"{medical(3)} {text}") for i, text in enumerate(test_texts[:20])]
     write_gzip(
@@ -54,11 +54,13 @@ def write(folder: Path, rng: random.Random, names: dict, test_texts: list[str]) 
 
 
 def write_mesh(path: Path, names: dict) -> dict[str, list[tuple[str, str]]]:
-    """A table of descriptors with tree numbers, in the form of the real one; the (UI, name) pairs of each kind."""
+    """Write a table of descriptors with tree numbers, as MeSH has it, and return each kind's (UI, name) pairs."""
     ids: dict[str, list[tuple[str, str]]] = {}
     lines = ['"Tree Number"\t"Desc Ui"\t"Term"']
-    known = {"humans": ["Humans"], "industry": ["Wool Trade"]} | {k: names[k] for k in ("disease", "drug", "device")}
-    for kind, terms in known.items():
+    terms_by_kind = {"humans": ["Humans"], "industry": ["Wool Trade"]} | {
+        k: names[k] for k in ("disease", "drug", "device")
+    }
+    for kind, terms in terms_by_kind.items():
         for i, term in enumerate(terms):
             ids.setdefault(kind, []).append((f"D{len(lines):06}", term.capitalize()))
             tree = TREES[kind] if kind == "humans" else f"{TREES[kind]}.{i:03}"
@@ -68,13 +70,13 @@ def write_mesh(path: Path, names: dict) -> dict[str, list[tuple[str, str]]]:
 
 
 def choose_headings(rng: random.Random, ids: dict) -> list[tuple[str, str, bool]]:
-    """Headings of one citation, (UI, name, major): half are on a disease of humans, some on industry."""
+    """Draw the headings of one citation, (UI, name, major): half are on a human disease, some on industry."""
     kinds = rng.choice([("disease", "device", "humans"), ("disease", "drug", "humans"), ("drug",), ("industry",)])
     return [(*rng.choice(ids[kind]), i == 0) for i, kind in enumerate(kinds)]
 
 
 def make_article(pmid: int, medical: Callable[[int], str], headings: list, version: int = 1) -> str:
-    """A PubmedArticle element with labelled sections, inline markup and MeSH headings."""
+    """Return a PubmedArticle element with labelled sections, inline markup and MeSH headings."""
     sections = "".join(
         f'<AbstractText Label="{label}">{escape(medical(2))} <i>{escape(medical(1))}</i></AbstractText>'
         for label in ("METHODS", "RESULTS", "CONCLUSIONS")
@@ -93,14 +95,14 @@ def make_article(pmid: int, medical: Callable[[int], str], headings: list, versi
 
 
 def make_medline(pmid: int, medical: Callable[[int], str], headings: list) -> str:
-    """A citation in MEDLINE display format."""
+    """Return a citation in MEDLINE display format."""
     abstract = medical(8).replace(". ", ".\n      ")
     mesh = "".join(f"MH  - {'*' if major else ''}{name}\n" for _, name, major in headings)
     return f"PMID- {pmid}\nDP  - 2018 Mar\nTI  - {medical(1)}\nLA  - eng\nAB  - {abstract}\n{mesh}"
 
 
 def make_full_text(medical: Callable[[int], str], number: int) -> str:
-    """A JATS article with two sections, a table and a reference."""
+    """Return a JATS article with two sections, a table and a reference."""
     sections = "".join(f"<sec><title>Part</title><p>{escape(medical(12))}</p></sec>" for _ in range(2))
     return (
         f'<article><front><article-meta><article-id pub-id-type="pmc">{number + 1}</article-id><title-group>'

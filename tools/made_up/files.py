@@ -1,4 +1,4 @@
-"""Writers of made-up files: the same bytes each time, archives and gzip too."""
+"""Writers of made-up files that give the same bytes each time, also for archives and gzip."""
 
 import gzip
 import io
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text; gzipped where the name ends in .gz."""
+    """Write a text, gzipped if the name ends in .gz."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".gz":
         write_gzip(path, text)
@@ -28,7 +28,7 @@ def write_gzip(path: Path, content: str | bytes) -> None:
 
 
 def write_zip(path: Path, members: dict[str, str]) -> None:
-    """A zip whose members all have the oldest time that there is in a zip, so that it is the same each time."""
+    """Write a zip whose members all have the oldest time that zip allows, so that its bytes are always the same."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in members.items():
@@ -36,7 +36,7 @@ def write_zip(path: Path, members: dict[str, str]) -> None:
 
 
 def write_tar(path: Path, members: dict[str, str]) -> None:
-    """A gzipped tar whose members have no time, so that it is the same each time."""
+    """Write a gzipped tar whose members have no time, so that its bytes are always the same."""
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w") as archive:
         for name, text in members.items():

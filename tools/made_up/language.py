@@ -1,7 +1,7 @@
 """An invented language of medicine, in which all made-up data are written.
 
-Drugs and diseases have names of their own morphology, part of which only the context gives away. The names, their
-sentences and every number computed from them mean nothing.
+Names of drugs and diseases have a morphology of their own; half of them show their kind only in context. The names,
+their sentences and every number computed from them mean nothing.
 """
 
 import random
@@ -17,7 +17,7 @@ SUFFIXES = {
     "disease": ["itis", "osis", "emia", "oma", "algia"],
 }
 
-# {drug}, {disease} and {device} stand for a name; {any} for a name of any kind, so that only knowing it helps.
+# {drug}, {disease} and {device} stand for a name of that kind, {any} for any name, whose kind only the name tells.
 MEDICAL = [
     "Patients with {disease} received {drug} for {number} weeks .",
     "Treatment with {drug} reduced the severity of {disease} in {number} patients .",
@@ -57,7 +57,7 @@ JAPANESE = [
 
 
 class Lexicon:
-    """Invented names of each kind; the same for the same seed."""
+    """Invented names of each kind; the same seed gives the same names."""
 
     def __init__(self, seed: int):
         rng = random.Random(seed)
@@ -71,7 +71,7 @@ class Lexicon:
                     taken.add(name)
                     return name
 
-        # Every second drug and disease has a telling suffix; the others, and all devices, look alike.
+        # Every second drug and disease has a suffix that tells its kind; the others, and all devices, look alike.
         self.names = {
             kind: [invent(rng.choice(SUFFIXES[kind]) if i % 2 else "") for i in range(60)]
             for kind in ("drug", "disease")
@@ -81,7 +81,7 @@ class Lexicon:
 
 
 def make_sentence(rng: random.Random, templates: list[str], names: dict[str, list[str]]) -> list[tuple[str, str]]:
-    """A sentence as (word, kind) pairs; kind is empty for words that are no name."""
+    """Draw a sentence as (word, kind) pairs; the kind is empty for a word that is not a name."""
     words = []
     for word in rng.choice(templates).split():
         kind = word.strip("{}")
@@ -107,8 +107,10 @@ def make_text(rng: random.Random, templates: list[str], names: dict, sentences: 
 
 
 def write_folder(folder: Path, documents: int = 250, sentences: int = 150, seed: int = 1) -> None:
-    """A folder as a reader may have one: texts.txt with a document a line, and notes/{train,test}.csv, sentences in
-    which the name alone says the label, the kind that it is of."""
+    """Write a folder like a user's own: texts.txt with a document a line, and notes/{train,test}.csv.
+
+    The notes are labelled sentences. The label is the kind of their names, which nothing but the names tells.
+    """
     rng, names = random.Random(seed), Lexicon(seed).names
     (folder / "notes").mkdir(parents=True, exist_ok=True)
     texts = [make_text(rng, MEDICAL + AMBIGUOUS + GENERAL, names, rng.randint(4, 12)) for _ in range(documents)]

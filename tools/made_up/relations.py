@@ -1,4 +1,4 @@
-"""Made-up relation sets in every format that is read: the label of a sentence can be told from its verb."""
+"""Made-up relation datasets in every format that is read; a sentence's verb tells its label."""
 
 import json
 import random
@@ -10,8 +10,8 @@ from xml.sax.saxutils import quoteattr
 from tools.made_up.files import write_gzip, write_lines, write_tar, write_text, write_zip
 
 SIZES = {"train": 48, "dev": 40, "test": 40}
-FOLDS, POOL = 10, 80  # the folds of a set that has no other division share one pool of sentences
-# Label -> active and passive verb. ChemProt's groups come with the number and one of the names that they have there.
+FOLDS, POOL = 10, 80  # all folds of a dataset without fixed splits share one pool of sentences
+# Label -> active and passive verb. ChemProt's labels are groups of relations; RELATION_NAMES has one name for each.
 CHEMPROT = {
     "false": ("was measured beside", "was measured beside"),
     "CPR:3": ("activates", "is activated by"),
@@ -42,7 +42,7 @@ DDI_FOLDERS = {"train": "Train", "dev": "Train", "test": "Test/Test for DDI Extr
 
 
 class Statement(NamedTuple):
-    """A sentence about two names, and what relates them. `turned`: the second kind of name comes first."""
+    """A sentence about two names, and their relation. `turned`: the second kind of name comes first."""
 
     label: str
     before: str
@@ -53,25 +53,25 @@ class Statement(NamedTuple):
     turned: bool
 
     def write(self, first: str = "", second: str = "") -> str:
-        """The sentence, with other words for the two names if there are any."""
+        """Return the sentence, with the two names replaced if other words are given."""
         return "".join((self.before, first or self.first, self.middle, second or self.second, self.after))
 
     def mask(self, one: str, other: str) -> str:
-        """The sentence with a dummy for each kind of name."""
+        """Return the sentence with a dummy for each kind of name."""
         return self.write(other, one) if self.turned else self.write(one, other)
 
 
 def make_statements(
     rng: random.Random, series: str, n: int, verbs: dict[str, tuple[str, str]], ones: list[str], others: list[str]
 ) -> list[Statement]:
-    """Statements of every label in turn, so that each tenth of them has all; their numbers make them unique."""
+    """Make statements of every label in turn, so that each fold has all labels; a number makes each unique."""
     labels, statements = list(verbs), []
     for number in range(n):
         label = labels[(number + number // 10) % len(labels)]
         turned = rng.random() < 0.4
-        one = rng.choice(ones)
-        other = rng.choice([name for name in others if name != one])
-        first, second = (other, one) if turned else (one, other)
+        agent = rng.choice(ones)
+        target = rng.choice([name for name in others if name != agent])
+        first, second = (target, agent) if turned else (agent, target)
         after = rng.choice(ENDINGS).format(rng.randint(2, 99))
         before = f"In series {series} {number}, "
         statements.append(Statement(label, before, first, f" {verbs[label][turned]} ", second, f" {after}", turned))
@@ -79,7 +79,7 @@ def make_statements(
 
 
 def write(folder: Path, rng: random.Random, names: dict[str, list[str]]) -> None:
-    """Write every relation set below a folder; the same bytes for the same generator and names."""
+    """Write every relation dataset below a folder; the same generator and names give the same bytes."""
     genes = [f"{name[:4].upper()}{number % 9 + 1}" for number, name in enumerate(dict.fromkeys(names["device"]))]
     drugs, diseases = names["drug"], names["disease"]
     sets = {split: make_statements(rng, f"chemprot {split}", n, CHEMPROT, drugs, genes) for split, n in SIZES.items()}
@@ -94,7 +94,10 @@ def write(folder: Path, rng: random.Random, names: dict[str, list[str]]) -> None
 
 
 def write_chemprot(folder: Path, sets: dict[str, list[Statement]]) -> None:
-    """The corpus, four sentences a document, the first its title; BLURB's file; the three sets made of the corpus."""
+    """Write the corpus, BLURB's file, and the three datasets derived from the corpus.
+
+    A document has four sentences, the first of which is its title.
+    """
     lim = {}
     for split, statements in sets.items():
         tables: dict[str, list[str]] = {"abstracts": [], "entities": [], "relations": []}
@@ -102,10 +105,12 @@ def write_chemprot(folder: Path, sets: dict[str, list[Statement]]) -> None:
         for number in range(0, len(statements), 4):
             pmid = str(40_000_000 + 1000 * list(sets).index(split) + number)
             title, *rest = statements[number : number + 4]
-            tables["abstracts"].append("\t".join((pmid, title.write(), " ".join(one.write() for one in rest))))
+            tables["abstracts"].append(
+                "\t".join((pmid, title.write(), " ".join(sentence.write() for sentence in rest)))
+            )
             start = 0
-            for place, statement in enumerate((title, *rest)):
-                ids = f"T{2 * place + 1}", f"T{2 * place + 2}"
+            for position, statement in enumerate((title, *rest)):
+                ids = f"T{2 * position + 1}", f"T{2 * position + 2}"
                 tables["entities"] += entity_lines(pmid, ids, start, statement)
                 start += len(statement.write()) + 1  # a tab after the title, a space between sentences
                 chemical, gene = reversed(ids) if statement.turned else ids
@@ -113,13 +118,13 @@ def write_chemprot(folder: Path, sets: dict[str, list[Statement]]) -> None:
                 if statement.label != "false":
                     name = RELATION_NAMES[statement.label]
                     tables["relations"].append(f"{pmid}\t{statement.label}\tY \t{name}\t{arguments}")
-                elif place:
+                elif position:
                     tables["relations"].append(f"{pmid}\tCPR:10\tN \tNOT\t{arguments}")
                 text = statement.mask("@CHEMICAL$", "@GENE$")
                 blurb.append(f"{pmid}.{ids[0]}.{ids[1]}\t{text}\t{statement.label}")
                 lim[split].append(lim_line(pmid, ids, statement))
-        for what, lines in tables.items():
-            write_lines(folder / "chemprot" / CHEMPROT_FILES[split].format(what), lines)
+        for table, lines in tables.items():
+            write_lines(folder / "chemprot" / CHEMPROT_FILES[split].format(table), lines)
         if split == "dev":
             write_gzip(folder / "chemprot-blurb/dev.tsv.gz", "\n".join(blurb) + "\n")
         write_gzip(folder / f"chemprot-bioelectra/{split}.tsv.gz", "\r\n".join(bioelectra_lines(statements)) + "\r\n")
@@ -133,8 +138,8 @@ def entity_lines(pmid: str, ids: tuple[str, str], start: int, statement: Stateme
     kinds = ("GENE-Y", "CHEMICAL") if statement.turned else ("CHEMICAL", "GENE-N")
     first = start + len(statement.before)
     second = first + len(statement.first) + len(statement.middle)
-    for id, kind, place, name in zip(ids, kinds, (first, second), (statement.first, statement.second), strict=True):
-        yield f"{pmid}\t{id}\t{kind}\t{place}\t{place + len(name)}\t{name}"
+    for id, kind, offset, name in zip(ids, kinds, (first, second), (statement.first, statement.second), strict=True):
+        yield f"{pmid}\t{id}\t{kind}\t{offset}\t{offset + len(name)}\t{name}"
 
 
 def lim_line(pmid: str, ids: tuple[str, str], statement: Statement) -> str:
@@ -145,7 +150,7 @@ def lim_line(pmid: str, ids: tuple[str, str], statement: Statement) -> str:
 
 def bioelectra_lines(statements: list[Statement]) -> Iterator[str]:
     yield "sentence\tlabel"
-    for statement in statements[1:]:  # the real files lack the first row of what they were made of
+    for statement in statements[1:]:  # the real files lack the first row of their source
         text = statement.mask("BC6ENTC", "BC6ENTG")
         if '"' in text:
             text = '"' + text.replace('"', '""') + '"'
@@ -160,7 +165,7 @@ def scibert_lines(statements: list[Statement]) -> Iterator[str]:
 
 
 def write_ddi(folder: Path, sets: dict[str, list[Statement]]) -> None:
-    """The corpus, ten sentences a document and a blank one, with the lists of the splits, and BLURB's tables."""
+    """Write the corpus, ten sentences and a blank one a document, with its split lists, and BLURB's tables."""
     members, count = {}, 0
     for split, statements in sets.items():
         names, table = [], []
@@ -169,14 +174,14 @@ def write_ddi(folder: Path, sets: dict[str, list[Statement]]) -> None:
             id, count = f"DDI-{source}.d{count}", count + 1
             name = f"{source}/made up {count}.xml"
             names.append(f"{'test' if split == 'test' else 'train'}_dataset/{name}")
-            some = statements[number : number + 10]
-            sentences = [ddi_sentence(f"{id}.s{place}", statement) for place, statement in enumerate(some)]
-            body = "".join([*sentences, f'    <sentence id="{id}.s{len(some)}" text=" "/>\n'])
+            document = statements[number : number + 10]
+            sentences = [ddi_sentence(f"{id}.s{position}", statement) for position, statement in enumerate(document)]
+            body = "".join([*sentences, f'    <sentence id="{id}.s{len(document)}" text=" "/>\n'])
             members[f"DDICorpus/{DDI_FOLDERS[split]}/{name}"] = (
                 f'<?xml version="1.0" encoding="UTF-8"?>\n<document id="{id}">\n{body}</document>\n'
             )
-            for place, statement in enumerate(some):
-                table.append(f"{id}.s{place}.p0\t{statement.mask('@DRUG$', '@DRUG$')}\t{statement.label}")
+            for position, statement in enumerate(document):
+                table.append(f"{id}.s{position}.p0\t{statement.mask('@DRUG$', '@DRUG$')}\t{statement.label}")
         write_lines(folder / f"splits/{split}_files.tsv", names)
         if split != "train":
             write_lines(folder / f"blurb/{split}.tsv", table)
@@ -187,9 +192,9 @@ def ddi_sentence(id: str, statement: Statement) -> str:
     first = len(statement.before)
     second = first + len(statement.first) + len(statement.middle)
     entities = "".join(
-        f'        <entity id="{id}.e{place}" charOffset="{start}-{start + len(name) - 1}" type="drug" '
+        f'        <entity id="{id}.e{number}" charOffset="{start}-{start + len(name) - 1}" type="drug" '
         f"text={quoteattr(name)}/>\n"
-        for place, (start, name) in enumerate(((first, statement.first), (second, statement.second)))
+        for number, (start, name) in enumerate(((first, statement.first), (second, statement.second)))
     )
     kind = statement.label.removeprefix("DDI-")
     truth = 'ddi="false"' if kind == "false" else f'ddi="true" type="{kind}"'
@@ -198,7 +203,7 @@ def ddi_sentence(id: str, statement: Statement) -> str:
 
 
 def write_folds(folder: Path, gad: list[Statement], euadr: list[Statement]) -> None:
-    """Ten folds of GAD in an archive and of EU-ADR in folders, and the divisions of the first fold of GAD."""
+    """Write ten folds of GAD in an archive and of EU-ADR in folders, and the splits made of GAD's first fold."""
     members = {}
     for fold in range(1, FOLDS + 1):
         train, test = divide(gad, fold)
@@ -217,7 +222,7 @@ def write_folds(folder: Path, gad: list[Statement], euadr: list[Statement]) -> N
 
 
 def divide(statements: list[Statement], fold: int) -> tuple[list[Statement], list[Statement]]:
-    """Train and test set of a fold: every tenth statement is tested."""
+    """Return the training and test set of a fold; every tenth statement is in the test set."""
     test = statements[fold - 1 :: FOLDS]
     return [statement for statement in statements if statement not in test], test
 

@@ -1,4 +1,4 @@
-"""Made-up files of the tagging sets, each in the format of the real one."""
+"""Made-up files of the tagging datasets, each in the format of the real one."""
 
 import random
 from itertools import pairwise
@@ -7,8 +7,8 @@ from pathlib import Path
 from tools.made_up.files import write_gzip, write_text
 from tools.made_up.language import AMBIGUOUS, MEDICAL, make_sentence
 
-Words = list[tuple[str, str]]  # a sentence: words and their kinds, empty for a word that is no name
-COLUMNS = [  # two-column sets: folder, kind of name, type
+Words = list[tuple[str, str]]  # a sentence: words and their kinds, empty for a word that is not a name
+COLUMNS = [  # two-column datasets: folder, kind of name, type
     ("bc5cdr-disease", "disease", "Disease"), ("bc2gm", "device", "GENE"), ("linnaeus", "place", "Species"),
     ("s800", "place", ""), ("bc4chemd", "drug", "Chemical"), ("jnlpba-biobert", "device", ""),
 ]  # fmt: skip
@@ -24,7 +24,7 @@ TRAINING = "concept_assertion_relation_training_data"
 
 
 def write(folder: Path, rng: random.Random, names: dict[str, list[str]]) -> None:
-    """Write every set below ner/ of a folder of data, about 60 sentences a split, the same for the same generator."""
+    """Write every dataset below ner/ of a data folder, about 60 sentences a split, always the same for a generator."""
     ner = folder / "ner"
     for set_name, kind, entity in COLUMNS:
         for split in SPLITS:
@@ -37,10 +37,10 @@ def write(folder: Path, rng: random.Random, names: dict[str, list[str]]) -> None
         write_pico(ner / "ebm-nlp-blurb" / f"{split}.tsv", documents, pmids, "{}\t{}")
         write_ebm_nlp(ner / "ebm-nlp-original", documents, pmids, "test/gold" if number == 2 else "train")
         cdr, ncbi = ner / "bc5cdr-pubtator", ner / "ncbi-disease-pubtator"
-        both = {"drug": "Chemical", "disease": "Disease"}
-        write_pubtator(cdr / f"CDR_{SPLITS[split]}Set.PubTator.txt", documents, pmids, both, True)
-        only = {"disease": "SpecificDisease"}
-        write_pubtator(ncbi / f"NCBI{NCBI[split]}set_corpus.txt", documents, pmids, only, False)
+        cdr_types = {"drug": "Chemical", "disease": "Disease"}
+        write_pubtator(cdr / f"CDR_{SPLITS[split]}Set.PubTator.txt", documents, pmids, cdr_types, True)
+        ncbi_types = {"disease": "SpecificDisease"}
+        write_pubtator(ncbi / f"NCBI{NCBI[split]}set_corpus.txt", documents, pmids, ncbi_types, False)
         if split == "dev":
             write_text(ner / "ebm-nlp-original/dev.txt", "".join(f"{pmid}\n" for pmid in pmids))
     write_i2b2(ner / "i2b2-2010", rng, names)
@@ -48,7 +48,7 @@ def write(folder: Path, rng: random.Random, names: dict[str, list[str]]) -> None
 
 
 def make(rng: random.Random, names: dict[str, list[str]], series: str, size: int = 60) -> list[Words]:
-    """Sentences with an opening that makes each unique; a name of a place now and then, for sets of places."""
+    """Make sentences whose opening makes each unique and names a place, for the datasets of places."""
     return [
         [(word, "") for word in f"In {series} {number} at".split()]
         + [(rng.choice(names["place"]), "place"), (",", "")]
@@ -58,27 +58,27 @@ def make(rng: random.Random, names: dict[str, list[str]], series: str, size: int
 
 
 def make_documents(rng: random.Random, names: dict[str, list[str]], series: str) -> list[list[Words]]:
-    """Ten documents of six sentences."""
+    """Make ten documents of six sentences."""
     sentences = make(rng, names, series)
     return [sentences[i : i + 6] for i in range(0, len(sentences), 6)]
 
 
 def write_conll(path: Path, sentences: list, kind: str, entity: str) -> None:
-    """Tag the names of one kind, BIO; two words of one name in a row are one entity."""
+    """Write BIO tags for the names of one kind; consecutive words of this kind are one entity."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = []
     for sentence in sentences:
-        before = ""
-        for word, found in sentence:
-            tag = "O" if found != kind else f"I-{entity}" if before == kind else f"B-{entity}"
-            before = found
+        previous_kind = ""
+        for word, word_kind in sentence:
+            tag = "O" if word_kind != kind else f"I-{entity}" if previous_kind == kind else f"B-{entity}"
+            previous_kind = word_kind
             lines.append(f"{word}\t{tag}")
         lines.append("")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def write_columns(path: Path, sentences: list[Words], kind: str, entity: str) -> None:
-    """Two columns; without an entity, tags have no type."""
+    """Write two columns; if `entity` is empty, tags have no type."""
     write_conll(path, sentences, kind, entity or "none")
     if not entity:
         path.write_text(path.read_text().replace("-none\n", "\n"))
@@ -88,7 +88,7 @@ def write_columns(path: Path, sentences: list[Words], kind: str, entity: str) ->
 
 
 def write_jnlpba(path: Path, documents: list[list[Words]], rng: random.Random) -> None:
-    """Two columns with a mark before each document; every word of a name is a mention of one of five types."""
+    """Write two columns with a mark before each document; every word of a name is a mention of one of five types."""
     lines = []
     for document in documents:
         lines += ["-DOCSTART-\tO", ""]
@@ -102,7 +102,7 @@ def write_jnlpba(path: Path, documents: list[list[Words]], rng: random.Random) -
 
 
 def write_pico(path: Path, documents: list[list[Words]], pmids: list[int], form: str) -> None:
-    """SciBERT's and BLURB's files, whose lines have the `form` of a word and its tag: one element a word."""
+    """Write SciBERT's or BLURB's file, one element a word. `form`: the template of a word and its tag."""
     lines = []
     for pmid, document in zip(pmids, documents, strict=True):
         lines += [f"-DOCSTART- ({pmid})", ""]
@@ -113,7 +113,7 @@ def write_pico(path: Path, documents: list[list[Words]], pmids: list[int], form:
 
 
 def write_ebm_nlp(folder: Path, documents: list[list[Words]], pmids: list[int], split: str) -> None:
-    """The release's tree; a participant's span has two words before and after too, so that elements overlap."""
+    """Write the release's tree. Participant spans include two words before and after, so that elements overlap."""
     for pmid, document in zip(pmids, documents, strict=True):
         words = [word for sentence in document for word, _ in sentence]
         kinds = [PICO.get(kind, "") for sentence in document for _, kind in sentence]
@@ -121,40 +121,43 @@ def write_ebm_nlp(folder: Path, documents: list[list[Words]], pmids: list[int], 
         for element, name in ELEMENTS.items():
             reach = 2 if element == "PAR" else 0
             labels = ["1" if element in kinds[max(0, i - reach) : i + reach + 1] else "0" for i in range(len(kinds))]
-            place = folder / "annotations/aggregated/starting_spans" / name / split
-            write_text(place / f"{pmid}.AGGREGATED.ann", "\n".join(labels) + "\n")
+            spans_folder = folder / "annotations/aggregated/starting_spans" / name / split
+            write_text(spans_folder / f"{pmid}.AGGREGATED.ann", "\n".join(labels) + "\n")
 
 
 def find_names(document: list[Words], glue: str) -> tuple[str, list[tuple[int, int, str]]]:
-    """The text of a document, its sentences joined by `glue`, and its names as (start, end, kind) in characters."""
-    text, found, before = "", [], ""
+    """Return a document's text, its sentences joined by `glue`, and its names as (start, end, kind) in characters."""
+    text, spans, previous_kind = "", [], ""
     for number, sentence in enumerate(document):
         text += glue if number else ""
-        before = ""
+        previous_kind = ""
         for i, (word, kind) in enumerate(sentence):
             text += " " if i and word not in ".," else ""
-            if kind and kind == before:
-                found[-1] = (found[-1][0], len(text) + len(word), kind)
+            if kind and kind == previous_kind:
+                spans[-1] = (spans[-1][0], len(text) + len(word), kind)
             elif kind:
-                found.append((len(text), len(text) + len(word), kind))
+                spans.append((len(text), len(text) + len(word), kind))
             text += word
-            before = kind
-    return text, found
+            previous_kind = kind
+    return text, spans
 
 
 def write_pubtator(
     path: Path, documents: list[list[Words]], pmids: list[int], types: dict[str, str], related: bool
 ) -> None:
-    """PubTator records, the first sentence the title; with relations, a repeated record where there are none."""
+    """Write PubTator records whose titles are the first sentences.
+
+    `related`: with relations; without them, the first record is repeated at the end.
+    """
     records = []
     for pmid, document in zip(pmids, documents, strict=True):
-        text, found = find_names(document, " ")
+        text, spans = find_names(document, " ")
         length = len(find_names(document[:1], " ")[0])
         lines = [f"{pmid}|t|{text[:length]}", f"{pmid}|a|{text[length + 1 :]}"]
-        marked = [(start, end, kind) for start, end, kind in found if kind in types]
-        for start, end, kind in marked:
+        mentions = [(start, end, kind) for start, end, kind in spans if kind in types]
+        for start, end, kind in mentions:
             lines.append(f"{pmid}\t{start}\t{end}\t{text[start:end]}\t{types[kind]}\t{concept(text[start:end])}")
-        concepts = {kind: concept(text[start:end]) for start, end, kind in marked}
+        concepts = {kind: concept(text[start:end]) for start, end, kind in mentions}
         if related and len(concepts) == 2:
             lines.append(f"{pmid}\tCID\t{concepts['drug']}\t{concepts['disease']}")
         records.append("\n".join(lines))
@@ -164,12 +167,12 @@ def write_pubtator(
 
 
 def concept(name: str) -> str:
-    """A made-up identifier, the same for the same name."""
+    """Return a made-up identifier, the same for the same name."""
     return f"D{sum(ord(letter) * 31**i for i, letter in enumerate(name)) % 1_000_000:06}"
 
 
 def write_i2b2(folder: Path, rng: random.Random, names: dict[str, list[str]]) -> None:
-    """Texts, concepts and relations in the folders of the release."""
+    """Write texts, concepts and relations in the folders of the release."""
     reference = folder / "reference_standard_for_test_data"
     for number, (texts, concepts, relations) in enumerate(
         [(folder / TRAINING / site / "txt", folder / TRAINING / site / "concept", folder / TRAINING / site / "rel")
@@ -178,42 +181,50 @@ def write_i2b2(folder: Path, rng: random.Random, names: dict[str, list[str]]) ->
     ):  # fmt: skip
         for i, document in enumerate(make_documents(rng, names, f"ward {number}")):
             name = f"record-{number}{i}"
-            write_text(texts / f"{name}.txt", "\n".join(" ".join(w for w, _ in s) for s in document) + "\n")
-            places = [place for line, s in enumerate(document, 1) for place in find_places(line, s)]
-            write_text(concepts / f"{name}.con", "".join(f'{place}||t="{I2B2[kind]}"\n' for place, kind, _ in places))
+            write_text(
+                texts / f"{name}.txt", "\n".join(" ".join(word for word, _ in sentence) for sentence in document) + "\n"
+            )
+            mentions = [mention for line, sentence in enumerate(document, 1) for mention in find_places(line, sentence)]
+            write_text(
+                concepts / f"{name}.con", "".join(f'{mention}||t="{I2B2[kind]}"\n' for mention, kind, _ in mentions)
+            )
             related = (
-                f'{one}||r="{RELATED[kind]}"||c={other[2:]}\n'
-                for (one, kind, line), (other, second, same) in pairwise(places)
-                if line == same and second == "disease"
+                f'{first}||r="{RELATED[kind]}"||c={second[2:]}\n'
+                for (first, kind, line), (second, second_kind, second_line) in pairwise(mentions)
+                if line == second_line and second_kind == "disease"
             )
             write_text(relations / f"{name}.rel", "".join(related))
 
 
 def find_places(line: int, sentence: Words) -> list[tuple[str, str, int]]:
-    """The concepts of a line as (`c="text" line:word line:word`, kind, line)."""
-    found: list[tuple[int, int, str]] = []
-    before = ""
+    """Return the concepts of a line as (`c="text" line:word line:word`, kind, line)."""
+    spans: list[tuple[int, int, str]] = []
+    previous_kind = ""
     for number, (_, kind) in enumerate(sentence):
-        if kind in I2B2 and kind == before:
-            found[-1] = (found[-1][0], number, kind)
+        if kind in I2B2 and kind == previous_kind:
+            spans[-1] = (spans[-1][0], number, kind)
         elif kind in I2B2:
-            found.append((number, number, kind))
-        before = kind
+            spans.append((number, number, kind))
+        previous_kind = kind
     return [
-        (f'c="{" ".join(w for w, _ in sentence[a : z + 1]).lower()}" {line}:{a} {line}:{z}', kind, line)
-        for a, z, kind in found
+        (
+            f'c="{" ".join(word for word, _ in sentence[start : end + 1]).lower()}" {line}:{start} {line}:{end}',
+            kind,
+            line,
+        )
+        for start, end, kind in spans
     ]
 
 
 def write_shareclef(folder: Path, rng: random.Random, names: dict[str, list[str]]) -> None:
-    """Notes and annotations in the folders of the release, XML for training, lines for the test; lists for dev."""
+    """Write notes and annotations in the release's folders, XML for training, lines for the test, with split lists."""
     training = folder / "Task1TrainSetCorpus199/ALLREPORTS", folder / "Task1TrainSetGOLD199knowtatorehost"
     test = folder / "Task1TestSetCorpus100/ALLREPORTS", folder / "Task1Gold_SN2012/Gold_SN2012"
     for number, (notes, annotations) in enumerate((training, test)):
         for i, document in enumerate(make_documents(rng, names, f"clinic {number}")):
             name = NOTE.format(number, i)
-            text, found = find_names(document, "\n\n")
-            disorders = [((start, end),) for start, end, kind in found if kind == "disease"]
+            text, spans = find_names(document, "\n\n")
+            disorders = [((start, end),) for start, end, kind in spans if kind == "disease"]
             if len(disorders) > 2:  # one mention in two parts
                 disorders[:2] = [disorders[0] + disorders[1]]
             write_text(notes / f"{name}.txt", text + "\n")
