@@ -56,10 +56,11 @@ class Progress:
         else:
             self.handles[name] = display(content, display_id=True, raw=raw)
 
-    def write(self, done: int, total: int, left: float) -> None:
+    def write(self, done: int, total: int, seconds_left: float) -> None:
         if os.environ.get(FILE):
             artefacts.write_json(
-                Path(os.environ[FILE]), {"what": self.what, "done": done, "total": total, "seconds_left": round(left)}
+                Path(os.environ[FILE]),
+                {"what": self.what, "done": done, "total": total, "seconds_left": round(seconds_left)},
             )
 
 

@@ -85,13 +85,13 @@ def read_text(path: Path) -> str:
         raise StudyError(f"{show_path(path)}:{line}: not UTF-8 text ({error.reason}); convert the file") from None
 
 
-def decode_lines(where: str, lines: Iterable[bytes]) -> Iterator[tuple[int, str]]:
+def decode_lines(place: str, lines: Iterable[bytes]) -> Iterator[tuple[int, str]]:
     """Yield numbered lines without line ends. Raises StudyError as read_lines does."""
     for number, line in enumerate(lines, start=1):
         try:
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
-            raise StudyError(f"{where}:{number}: not UTF-8 text ({error.reason}); convert the file") from None
+            raise StudyError(f"{place}:{number}: not UTF-8 text ({error.reason}); convert the file") from None
 
 
 def find_file(path: Path) -> Path:
@@ -236,7 +236,7 @@ def read_members(archive: Path, names: Collection[str]) -> dict[str, bytes]:
     return contents
 
 
-def parse_xml(where: str, content: bytes) -> etree._Element:
+def parse_xml(place: str, content: bytes) -> etree._Element:
     """Return the root of an XML text.
 
     Raises StudyError if it is not well formed, with the line, or if it declares entities inside.
@@ -246,14 +246,14 @@ def parse_xml(where: str, content: bytes) -> etree._Element:
         root = etree.fromstring(content, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
-        raise StudyError(f"{where}:{line}: not well-formed XML") from None
-    refuse_entities(where, root.getroottree())
+        raise StudyError(f"{place}:{line}: not well-formed XML") from None
+    refuse_entities(place, root.getroottree())
     return root
 
 
-def refuse_entities(where: str, tree: etree._ElementTree) -> None:
+def refuse_entities(place: str, tree: etree._ElementTree) -> None:
     """Raise StudyError if a document type declares entities inside the file, as no publisher's file does."""
     dtd = tree.docinfo.internalDTD
     names = [entity.name for entity in dtd.iterentities()] if dtd is not None else []
     if names:
-        raise StudyError(f"{where}: declares {len(names)} entities of its own: refused")
+        raise StudyError(f"{place}: declares {len(names)} entities of its own: refused")

@@ -32,14 +32,14 @@ class RepositoryFiles(Settings):
     leave_out: list[str] = []  # paths
 
 
-def read_files(folder: Path, of: RepositoryFiles, reachable: bool = True) -> Iterator[tuple[str, bytes]]:
+def read_files(folder: Path, source: RepositoryFiles, reachable: bool = True) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of the files; those that are not below `folder` are fetched first.
 
     Raises StudyError if a pattern matches no path, or if git fails.
     """
-    repository = folder / of.repository
+    repository = folder / source.repository
     with artefacts.locked(repository):
-        files = fetch_files(repository, of, reachable)
+        files = fetch_files(repository, source, reachable)
     with tempfile.TemporaryFile() as id_file:
         id_file.write("".join(f"{identifier}\n" for _, identifier in files).encode())
         id_file.seek(0)
@@ -54,31 +54,33 @@ def read_files(folder: Path, of: RepositoryFiles, reachable: bool = True) -> Ite
                 git.stdout.read(1)
 
 
-def fetch_files(where: Path, of: RepositoryFiles, reachable: bool) -> list[tuple[str, str]]:
+def fetch_files(repository: Path, source: RepositoryFiles, reachable: bool) -> list[tuple[str, str]]:
     """Make sure that the kept repository has the files; return their paths and git's hashes of their contents."""
-    if not where.exists():
-        with artefacts.whole_folder(where) as new_folder:
+    if not repository.exists():
+        with artefacts.whole_folder(repository) as new_folder:
             run_git(new_folder, "init", "--quiet", "--bare")
-            run_git(new_folder, "remote", "add", "origin", HOST + of.repository)
+            run_git(new_folder, "remote", "add", "origin", HOST + source.repository)
 
-    def get(*words: str, given: str = "") -> None:
+    def get(*words: str, input_text: str = "") -> None:
         if not reachable:
-            raise Unreachable(f"{show_path(where)}: no connection")
-        run_git(where, "-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--filter=blob:none",
-            "--no-auto-gc", "--no-write-fetch-head", *words, given=given)  # fmt: skip
+            raise Unreachable(f"{show_path(repository)}: no connection")
+        run_git(repository, "-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags",
+            "--filter=blob:none", "--no-auto-gc", "--no-write-fetch-head", *words, input_text=input_text)  # fmt: skip
 
-    if of.commit not in list_objects(where):
-        get("--depth=1", "origin", of.commit)
-    files = [line.split("\t", 1) for line in run_git(where, "ls-tree", "-r", "-z", of.commit).split("\0") if line]
-    files = [(path, metadata.split()[2]) for metadata, path in files if path not in of.leave_out]
+    if source.commit not in list_objects(repository):
+        get("--depth=1", "origin", source.commit)
+    files = [
+        line.split("\t", 1) for line in run_git(repository, "ls-tree", "-r", "-z", source.commit).split("\0") if line
+    ]
+    files = [(path, metadata.split()[2]) for metadata, path in files if path not in source.leave_out]
     wanted_files = []
-    for pattern in of.files:
+    for pattern in source.files:
         pattern_files = [(path, identifier) for path, identifier in files if matches(path, pattern)]
         if not pattern_files:
-            raise StudyError(f"{of.repository}@{of.commit}: no file {pattern}")
+            raise StudyError(f"{source.repository}@{source.commit}: no file {pattern}")
         wanted_files += pattern_files
-    if missing_ids := {identifier for _, identifier in wanted_files} - list_objects(where):
-        get("origin", "--stdin", given="\n".join(sorted(missing_ids)))
+    if missing_ids := {identifier for _, identifier in wanted_files} - list_objects(repository):
+        get("origin", "--stdin", input_text="\n".join(sorted(missing_ids)))
     return wanted_files
 
 
@@ -89,25 +91,32 @@ def matches(path: str, pattern: str) -> bool:
     return path.count("/") == pattern.count("/") and fnmatchcase(path, pattern)
 
 
-def list_objects(where: Path) -> set[str]:
+def list_objects(repository: Path) -> set[str]:
     """List the objects that are present; with any other command, git would fetch the missing ones, one by one."""
-    return set(run_git(where, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname)").split())
+    return set(
+        run_git(repository, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname)").split()
+    )
 
 
-def command(where: Path, *words: str) -> list[str]:
+def command(repository: Path, *words: str) -> list[str]:
     if shutil.which("git") is None:
         raise StudyError("git is not installed, and is needed for files that are made from public ones")
-    return ["git", "-C", str(where), *words]
+    return ["git", "-C", str(repository), *words]
 
 
-def run_git(where: Path, *words: str, given: str = "") -> str:
+def run_git(repository: Path, *words: str, input_text: str = "") -> str:
     """Run git and return its output. Raises StudyError with the last line of its error if it fails."""
     environment = os.environ | {"GIT_TERMINAL_PROMPT": "0"}  # GitHub asks for a password if a repository is gone
     result = subprocess.run(
-        command(where, *words), input=given, capture_output=True, text=True, env=environment, errors="surrogateescape"
+        command(repository, *words),
+        input=input_text,
+        capture_output=True,
+        text=True,
+        env=environment,
+        errors="surrogateescape",
     )
     if result.returncode:
         *_, last_line = result.stderr.strip().splitlines() or ["it does not say why"]
         error_type = Unreachable if any(reason in last_line for reason in NO_CONNECTION) else StudyError
-        raise error_type(f"{show_path(where)}: git: {last_line}; run again later")
+        raise error_type(f"{show_path(repository)}: git: {last_line}; run again later")
     return result.stdout

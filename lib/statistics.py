@@ -155,30 +155,30 @@ def find_slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where(sum_of_squares > 1e-12, (deviations * y).sum(axis=-1) / sum_of_squares, np.nan)
 
 
-def judge(found: Estimate, relation: Relation = "beats", margin: float = 0.0) -> dict:
+def judge(estimate: Estimate, relation: Relation = "beats", margin: float = 0.0) -> dict:
     """Return the effect with its 95% t-interval and the verdict of `decide`; undecided if the error is unknown."""
     from scipy import special
 
-    if np.isnan(found.error):
-        return {"effect": found.effect, "ci_low": np.nan, "ci_high": np.nan, "p": 1.0, "verdict": "undecided"}
-    half_width = -special.stdtrit(found.freedom, SIGNIFICANT / 2) * found.error
-    interval = found.effect - half_width, found.effect + half_width
+    if np.isnan(estimate.error):
+        return {"effect": estimate.effect, "ci_low": np.nan, "ci_high": np.nan, "p": 1.0, "verdict": "undecided"}
+    half_width = -special.stdtrit(estimate.freedom, SIGNIFICANT / 2) * estimate.error
+    interval = estimate.effect - half_width, estimate.effect + half_width
 
     def find_chance(gap: float) -> float:
-        return float(special.stdtr(found.freedom, gap / found.error)) if found.error else float(gap > 0)
+        return float(special.stdtr(estimate.freedom, gap / estimate.error)) if estimate.error else float(gap > 0)
 
-    chances = (lambda bound: find_chance(bound - found.effect), lambda bound: find_chance(found.effect - bound))
-    return {"effect": found.effect} | decide(interval, chances, relation, margin)
+    chances = (lambda bound: find_chance(bound - estimate.effect), lambda bound: find_chance(estimate.effect - bound))
+    return {"effect": estimate.effect} | decide(interval, chances, relation, margin)
 
 
-def judge_median(values: list[float], asked: float, margin: float = 0.0) -> dict:
-    """Return the median with its exact 95% interval, judged as above `asked` or, with a margin, as equal to it."""
+def judge_median(values: list[float], threshold: float, margin: float = 0.0) -> dict:
+    """Return the median with its exact 95% interval, judged as above `threshold` or, with a margin, as equal to it."""
     from scipy import stats
 
     interval = stats.quantile_test(values).confidence_interval()
-    chances = [lambda bound, side=side: stats.quantile_test(values, q=bound + asked, alternative=side).pvalue
+    chances = [lambda bound, side=side: stats.quantile_test(values, q=bound + threshold, alternative=side).pvalue
                for side in ("greater", "less")]  # fmt: skip
-    decision = decide([end - asked for end in interval], chances, "equals" if margin else "beats", margin)
+    decision = decide([end - threshold for end in interval], chances, "equals" if margin else "beats", margin)
     return {"effect": float(np.median(values))} | decision | dict(zip(("ci_low", "ci_high"), interval, strict=True))
 
 

@@ -104,12 +104,12 @@ def test_relations_and_margins(relation, margin, mean, verdict):
 def test_a_median_has_its_exact_interval():
     """For 15 values it is the fourth to the twelfth: the chance that fewer than four are below the median is 1.8%."""
     values = [float(value) for value in range(1, 16)]
-    judged = statistics.judge_median(values, asked=3.5)
+    judged = statistics.judge_median(values, threshold=3.5)
     assert (judged["effect"], judged["ci_low"], judged["ci_high"]) == (8.0, 4.0, 12.0)
     assert judged["verdict"] == "holds" and judged["p"] == pytest.approx(2 * stats.binom.cdf(3, 15, 0.5))
-    assert statistics.judge_median(values, asked=4.5)["verdict"] == "undecided"
-    assert statistics.judge_median(values, asked=8, margin=5)["verdict"] == "holds"
-    assert statistics.judge_median(values, asked=20, margin=5)["verdict"] == "fails"
+    assert statistics.judge_median(values, threshold=4.5)["verdict"] == "undecided"
+    assert statistics.judge_median(values, threshold=8, margin=5)["verdict"] == "holds"
+    assert statistics.judge_median(values, threshold=20, margin=5)["verdict"] == "fails"
 
 
 @pytest.mark.parametrize(("recipe", "pretrainings", "left"), [(True, 2, True), (True, 3, False), (False, 1, False)])

@@ -300,7 +300,7 @@ def classify_texts(
 
 
 def list_fields(
-    one: Relation | Pair | Labelled, language: str, letters: bool
+    instance: Relation | Pair | Labelled, language: str, letters: bool
 ) -> dict[tuple[str, tuple[int, int]], str]:
     """Return the texts that features are made of, keyed by field name and n-gram range.
 
@@ -308,12 +308,12 @@ def list_fields(
     gives each text. A document gives its whole text, with `letters` both as words and as letters. MeCab segments
     Japanese into words.
     """
-    if isinstance(one, Relation):
-        text, (first, first_end), (second, second_end) = one.dummify()
+    if isinstance(instance, Relation):
+        text, (first, first_end), (second, second_end) = instance.dummify()
         between = text[first_end:second]
         left = text[max(0, first - SIDE) : first]
         right = text[second_end : second_end + SIDE]
-        names = [one.text[mention.start : mention.end] for mention in (one.first, one.second)]
+        names = [instance.text[mention.start : mention.end] for mention in (instance.first, instance.second)]
         return {
             ("text", (1, 3)): text,
             ("between", (1, 3)): between,
@@ -321,9 +321,9 @@ def list_fields(
             ("between, letters", (2, 4)): between,
             ("names, letters", (2, 4)): " ".join(names),
         }
-    if isinstance(one, Pair):
-        return {("first", (1, 2)): one.first, ("second", (1, 2)): one.second}
-    sentences = map(cleaning.segment_japanese, one.sentences) if language == "ja" else one.sentences
+    if isinstance(instance, Pair):
+        return {("first", (1, 2)): instance.first, ("second", (1, 2)): instance.second}
+    sentences = map(cleaning.segment_japanese, instance.sentences) if language == "ja" else instance.sentences
     text = " ".join(sentences)
     return {("text", (1, 1)): text, ("text, letters", (3, 5)): text} if letters else {("text", (1, 2)): text}
 

@@ -57,12 +57,12 @@ def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
     return list(relations.values())
 
 
-def read_drugs(where: str, sentence: etree._Element) -> dict[str, Mention]:
+def read_drugs(place: str, sentence: etree._Element) -> dict[str, Mention]:
     """Return the mentions of a sentence by id. Raises StudyError as in read_ddi."""
     text = sentence.get("text", "")
     drugs: dict[str, Mention] = {}
     for number, entity in enumerate(sentence.iterfind("entity"), start=1):
-        location = f"{where}: sentence {sentence.get('id', '')}, entity {number}"
+        location = f"{place}: sentence {sentence.get('id', '')}, entity {number}"
         id, offsets = entity.get("id", ""), entity.get("charOffset", "")
         if not id or id in drugs:
             raise StudyError(f"{location}: no id of its own")

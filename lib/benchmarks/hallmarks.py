@@ -52,9 +52,9 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
     return documents
 
 
-def decode_member(where: str, content: bytes) -> str:
+def decode_member(place: str, content: bytes) -> str:
     """Decode a file of the archive. Raises StudyError as in decode_lines."""
-    return "\n".join(line for _, line in decode_lines(where, io.BytesIO(content)))
+    return "\n".join(line for _, line in decode_lines(place, io.BytesIO(content)))
 
 
 def read_hoc_labelled_only(corpus: Path, split_list: Path, left_out: Counter | None = None) -> list[Labelled]:

@@ -143,7 +143,7 @@ def find_line_words(line: str) -> list[tuple[int, int]]:
     return empty + [word.span() for word in re.finditer(r"\S+", line)]
 
 
-def find_words_at(where: str, note: Note, cells: tuple[str, ...]) -> Place:
+def find_words_at(place: str, note: Note, cells: tuple[str, ...]) -> Place:
     """Return the place that `text line:word line:word` points at. Raises StudyError if the text is not there."""
     concept_text, *numbers = cells
     line, first, line_again, last = map(int, numbers)
@@ -151,11 +151,11 @@ def find_words_at(where: str, note: Note, cells: tuple[str, ...]) -> Place:
     words = note.words[line - 1] if 1 <= line <= len(note.lines) else []
     is_inside = line == line_again and first <= last < len(words)
     if not is_inside or words[first] == (0, 0):
-        raise StudyError(f"{where}: {description} are not in the text")
+        raise StudyError(f"{place}: {description} are not in the text")
     start, end = words[first][0], words[last][1]
     text = note.lines[line - 1][start:end]
     if text.lower().split() != concept_text.lower().split():
-        raise StudyError(f"{where}: {description} are not the concept's text")
+        raise StudyError(f"{place}: {description} are not the concept's text")
     return line - 1, first, last
 
 

@@ -48,11 +48,11 @@ def group_documents(dataset: Dataset, test: Sequence[Instance]) -> np.ndarray:
     return group_of
 
 
-def name_document(dataset: Dataset, one: Instance) -> str:
+def name_document(dataset: Dataset, instance: Instance) -> str:
     """Return an instance's document, or the question it is a candidate for; empty if it has neither."""
-    if isinstance(one, Labelled):
-        return one.sentences[-1] if dataset.question_first else one.document
-    return getattr(one, "document", "") or getattr(one, "group", "")
+    if isinstance(instance, Labelled):
+        return instance.sentences[-1] if dataset.question_first else instance.document
+    return getattr(instance, "document", "") or getattr(instance, "group", "")
 
 
 def find_variance(scores: Sequence[float]) -> tuple[float, int]:

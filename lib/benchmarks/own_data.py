@@ -118,7 +118,7 @@ def describe_folder(folder: Path) -> tuple[Dataset, str]:
         columns = own_tables.find_columns(paths["train"])
         family, metric = own_tables.FAMILIES[columns]
         reader = partial(own_tables.read_instances, columns=columns)
-    divider = partial(divide, parts=("train", *missing), where=show_path(paths["train"])) if missing else None
+    divider = partial(divide, parts=("train", *missing), place=show_path(paths["train"])) if missing else None
     title = folder.resolve().name
     dataset = Dataset(
         "own", title, family, "", metric, reader, files, access="own", divide=divider, version=VERSION, folder=folder
@@ -172,7 +172,7 @@ def find_form(path: Path) -> str:
     return TABLE if has_text_column and name.endswith(".tsv") else CONLL
 
 
-def divide(instances: list[Instance], split: str, fold: int, parts: tuple[str, ...], where: str = "") -> list[Instance]:
+def divide(instances: list[Instance], split: str, fold: int, parts: tuple[str, ...], place: str = "") -> list[Instance]:
     """Return one of the `parts` that a training part is cut into by document; any other split is returned whole.
 
     SEED sets the order in which documents are assigned. Raises StudyError if there are fewer documents than parts.
@@ -182,7 +182,7 @@ def divide(instances: list[Instance], split: str, fold: int, parts: tuple[str, .
     names = name_documents(instances)
     documents = list(dict.fromkeys(names))
     if len(documents) < len(parts):
-        raise StudyError(f"{where}: {len(documents)} documents are too few for {', '.join(parts)}: give each part")
+        raise StudyError(f"{place}: {len(documents)} documents are too few for {', '.join(parts)}: give each part")
     order = [documents[i] for i in np.random.default_rng(SEED).permutation(len(documents))]
     part_of = dict.fromkeys(documents, parts[0])
     for part in parts[1:]:
@@ -200,13 +200,13 @@ def name_documents(instances: Sequence[Instance]) -> list[str]:
     ]
 
 
-def document_of(one: Instance) -> str:
-    return one.group if isinstance(one, Pair) else one.document
+def document_of(instance: Instance) -> str:
+    return instance.group if isinstance(instance, Pair) else instance.document
 
 
-def say_name(one: Instance) -> str:
+def say_name(instance: Instance) -> str:
     """Return an instance's name in the division: its document, else a sentence's words or a row number."""
-    return document_of(one) or (one.inputs[0] if isinstance(one, Sentence) else f"row {one.id}")
+    return document_of(instance) or (instance.inputs[0] if isinstance(instance, Sentence) else f"row {instance.id}")
 
 
 def say_division(dataset: Dataset, divided: list[str], loaded: dict[str, list[Instance]]) -> str:

@@ -78,7 +78,7 @@ def read_instances(path: Path, columns: tuple[str, ...]) -> list[Labelled | Pair
     return instances
 
 
-def read_answer(where: str, row: Row, column: str) -> tuple[str, ...] | float:
+def read_answer(place: str, row: Row, column: str) -> tuple[str, ...] | float:
     """Return labels as a tuple, or a score."""
     if column == "score":
         try:
@@ -86,13 +86,13 @@ def read_answer(where: str, row: Row, column: str) -> tuple[str, ...] | float:
         except ValueError:
             score = math.nan
         if not math.isfinite(score):
-            raise StudyError(f"{where}: the score is not a number")
+            raise StudyError(f"{place}: the score is not a number")
         return score
     if column == "label":
-        return (read_word(where, row, column),)
+        return (read_word(place, row, column),)
     labels = row[column] if isinstance(row[column], list) else parse_list(say_value(row[column]))
     if not all(isinstance(label, str | int) for label in labels):
-        raise StudyError(f"{where}: expected labels separated by ; or a JSON list of them")
+        raise StudyError(f"{place}: expected labels separated by ; or a JSON list of them")
     return tuple(sorted({str(label).strip() for label in labels} - {""}))
 
 
@@ -111,13 +111,13 @@ def parse_list(written: str) -> list:
     return written.split(";")
 
 
-def read_word(where: str, row: Row, name: str) -> str:
+def read_word(place: str, row: Row, name: str) -> str:
     """Return the text of a cell. Raises StudyError if it is blank or, in JSON, a list or an object."""
     value = row[name]
     if isinstance(value, list | dict):
-        raise StudyError(f"{where}: expected a text or a number under {name}")
+        raise StudyError(f"{place}: expected a text or a number under {name}")
     if value is None or not (text := str(value).strip()):
-        raise StudyError(f"{where}: {name} is blank: fill it or delete the row")
+        raise StudyError(f"{place}: {name} is blank: fill it or delete the row")
     return text
 
 

@@ -86,15 +86,15 @@ def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None) -> A
     return Abstract(pmid, compose_letters(text), mentions)
 
 
-def parse_mention(where: str, cells: list[str], text: str, kinds: Mapping[str, str]) -> Mention:
+def parse_mention(place: str, cells: list[str], text: str, kinds: Mapping[str, str]) -> Mention:
     pmid, first, last, words, kind, concept = cells[:6]
     if not OFFSET.fullmatch(first) or not OFFSET.fullmatch(last) or kind not in kinds:
-        raise StudyError(f"{where}: expected two offsets and a type of {', '.join(kinds)}")
+        raise StudyError(f"{place}: expected two offsets and a type of {', '.join(kinds)}")
     start, end = int(first), int(last)
     words = compose_letters(words)
     span_text = compose_letters(text[start:end])
     if not span_text or span_text not in (words, words.rstrip(" ")):  # one mention in NCBI-disease has trailing spaces
-        raise StudyError(f"{where}: PMID {pmid} has another text at {start} to {end}")
+        raise StudyError(f"{place}: PMID {pmid} has another text at {start} to {end}")
     composed_start = len(compose_letters(text[:start]))
     composed_end = len(compose_letters(text[:end]))
     return Mention(concept.strip(), kinds[kind], composed_start, composed_end)

@@ -134,15 +134,15 @@ def first(element: etree._Element, tag: str, attribute: str) -> str:
 
 
 def make_mention(
-    where: str, name: str, kind: str, cui: str, starts: list[str], ends: list[str], length: int
+    place: str, name: str, kind: str, cui: str, starts: list[str], ends: list[str], length: int
 ) -> Annotation:
     if kind != KIND or not cui or not starts or not all(map(OFFSET.fullmatch, [*starts, *ends])):
-        raise StudyError(f"{where}: expected the type {KIND}, a CUI or CUI-less, and pairs of offsets")
+        raise StudyError(f"{place}: expected the type {KIND}, a CUI or CUI-less, and pairs of offsets")
     spans = tuple(sorted(zip(map(int, starts), map(int, ends), strict=True)))
     edges = list(chain.from_iterable(spans))
     has_empty = any(start == end for start, end in spans)
     if has_empty or edges != sorted(edges) or edges[-1] > length:
-        raise StudyError(f"{where}: offsets outside the note or parts that overlap")
+        raise StudyError(f"{place}: offsets outside the note or parts that overlap")
     return Annotation(cui, TAG_KIND, spans, name)
 
 

@@ -82,10 +82,10 @@ def find_words(text: str) -> list[list[tuple[int, int]]]:
     return [words for words in sentences if words]
 
 
-def find_sentences(text: str, paragraph: str, where: str) -> Iterator[tuple[int, int]]:
+def find_sentences(text: str, paragraph: str, place: str) -> Iterator[tuple[int, int]]:
     """Yield the (start, end) of each sentence of each paragraph. Raises StudyError as in locate_sentences."""
     sentences = (sentence for lines in re.split(paragraph, text) for sentence in cleaning.split_sentences(lines))
-    return locate_sentences(sentences, text, where)
+    return locate_sentences(sentences, text, place)
 
 
 def keep_longest(mentions: Iterable[Mention | Annotation]) -> tuple[list, list]:
@@ -108,12 +108,12 @@ def spans(mention: Mention | Annotation) -> tuple[tuple[int, int], ...]:
     return mention.spans if isinstance(mention, Annotation) else ((mention.start, mention.end),)
 
 
-def locate_sentences(sentences: Iterable[str], text: str, where: str) -> Iterator[tuple[int, int]]:
+def locate_sentences(sentences: Iterable[str], text: str, place: str) -> Iterator[tuple[int, int]]:
     """Yield the (start, end) of each sentence that a splitter made. Raises StudyError if the splitter changed one."""
     end = 0
     for sentence in sentences:
         start = text.find(sentence, end)
         if start < 0:
-            raise StudyError(f"{where}: the splitter changed a sentence; use one that only cuts")
+            raise StudyError(f"{place}: the splitter changed a sentence; use one that only cuts")
         end = start + len(sentence)
         yield start, end

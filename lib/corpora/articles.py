@@ -81,10 +81,10 @@ def read_articles(name: str, file: BinaryIO) -> Iterator[Document]:
         yield read_article(f"{name}:{article.sourceline}", article)
 
 
-def read_article(where: str, article: etree._Element) -> Document:
+def read_article(place: str, article: etree._Element) -> Document:
     front = article.find("front/article-meta")
     if front is None:
-        raise StudyError(f"{where}: no article-meta: not a JATS article")
+        raise StudyError(f"{place}: no article-meta: not a JATS article")
     for block in article.iter(*BLOCKS):
         block.text, block.tail = f" {block.text or ''}", f" {block.tail or ''}"
     ids = {element.get("pub-id-type"): element.text or "" for element in front.iterfind("article-id")}

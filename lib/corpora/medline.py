@@ -118,11 +118,11 @@ def read_medline(path: Path) -> Iterator[Document]:
         yield citation_of(fields, f"{name}:{number}")
 
 
-def citation_of(lines: dict[str, list[list[str]]], where: str) -> Document:
+def citation_of(lines: dict[str, list[list[str]]], place: str) -> Document:
     """Convert the fields of one MEDLINE record to a document. Raises StudyError if it has no PMID."""
     fields = {tag: [" ".join(value) for value in values] for tag, values in lines.items()}
     if not any(fields.get("PMID", [])):
-        raise StudyError(f"{where}: the record that ends here has no PMID")
+        raise StudyError(f"{place}: the record that ends here has no PMID")
     headings = []
     for value in fields.get("MH", []):
         name, *qualifiers = value.split("/")

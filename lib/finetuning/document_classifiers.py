@@ -135,8 +135,8 @@ def predict_network(
     )
     targets = [classes.index(label) for label in labels]
 
-    def collate(some: Sequence[Example]) -> Batch:
-        return pad(some, 0) | {"labels": torch.tensor([targets[example.instance] for example in some])}
+    def collate(examples: Sequence[Example]) -> Batch:
+        return pad(examples, 0) | {"labels": torch.tensor([targets[example.instance] for example in examples])}
 
     batches = BucketedBatches(train_sequences, collate, batch_size=32, epochs=point["epochs"], steps=None, seed=seed)
     training.train(
@@ -146,8 +146,8 @@ def predict_network(
         progress=Progress(network.__name__),
     )  # fmt: skip
 
-    def choose(some: list[Example]) -> list[int]:
-        batch = {name: tensor.to(device.device) for name, tensor in pad(some, 0).items()}
+    def choose(examples: list[Example]) -> list[int]:
+        batch = {name: tensor.to(device.device) for name, tensor in pad(examples, 0).items()}
         return model(batch).argmax(-1).tolist()
 
     return [classes[number] for number in compute_each(test_sequences, choose)]

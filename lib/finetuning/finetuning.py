@@ -88,7 +88,7 @@ class Finetuning:
         self.saving: saved.Saving | None = None
         torch.set_num_threads(machine.threads)
 
-    def run(self, seeds: Sequence[int], save: Path | None = None, told: dict[str, str] | None = None) -> dict:
+    def run(self, seeds: Sequence[int], save: Path | None = None, facts: dict[str, str] | None = None) -> dict:
         """Choose settings, then train and test with every seed and fold, up to the limits in the settings.
 
         Every split is read once and dropped before the first training, so that a damaged file is found early. The test
@@ -96,14 +96,14 @@ class Finetuning:
         read for use when its predictions were written.
 
         `save`: a folder for the model of the first-fold run that is best on the development set, or of the first run
-        without a development set (lib/finetuning/saved.py). Runs made without `save` are repeated. `told`: further
+        without a development set (lib/finetuning/saved.py). Runs made without `save` are repeated. `facts`: further
         facts for the model card, by name.
         """
         dataset, seeds = self.dataset, seeds[: self.settings.runs]
         if not seeds:
             raise StudyError("no seed: give one for each run")
         if save:
-            self.saving = saved.Saving(save, self.describe_saved(told), self.identify_saved(seeds))
+            self.saving = saved.Saving(save, self.describe_saved(facts), self.identify_saved(seeds))
         candidate, candidates = self.choose(seeds[0])
         records = []
         for seed in seeds:
@@ -113,12 +113,12 @@ class Finetuning:
         result = {"metric": dataset.metric, "main score": dataset.main_score, "chosen on dev": candidate,
                   "candidates": candidates, "runs": records}  # fmt: skip
         if self.saving:
-            self.saving.finish(result, self.encoder, told or {})
+            self.saving.finish(result, self.encoder, facts or {})
         return result
 
-    def describe_saved(self, told: dict[str, str] | None = None) -> dict[str, str]:
-        """Return what identifies a saved model: its encoder, its dataset, and its protocol if `told` names one."""
-        protocol = (told or {}).get("protocol", "")
+    def describe_saved(self, facts: dict[str, str] | None = None) -> dict[str, str]:
+        """Return what identifies a saved model: its encoder, its dataset, and its protocol if `facts` names one."""
+        protocol = (facts or {}).get("protocol", "")
         return {"encoder": self.weights, "dataset": self.dataset.key, "protocol": protocol}
 
     def identify_saved(self, seeds: Sequence[int]) -> str:

@@ -92,19 +92,19 @@ def read_text_table(path: Path) -> Iterator[NewText]:
         yield make_document(location, row, number)
 
 
-def make_document(where: str, record: dict, number: int) -> NewText:
+def make_document(place: str, record: dict, number: int) -> NewText:
     """Make a document from a JSON object or a table row.
 
     Raises StudyError if it has no text or a field has the wrong type.
     """
     text, second, id = record.get("text"), record.get("text2"), record.get("id")
     if not isinstance(text, str) or not text.strip():
-        raise StudyError(f'{where}: no text under "text"; put one there, or leave the line out')
+        raise StudyError(f'{place}: no text under "text"; put one there, or leave the line out')
     if not isinstance(second, str | None) or not isinstance(id, str | int | None):
-        raise StudyError(f'{where}: "text2" and "id" are text, where they are given')
+        raise StudyError(f'{place}: "text2" and "id" are text, where they are given')
     if id is None:
         id = number
-    return NewText(where, str(id), text, second)
+    return NewText(place, str(id), text, second)
 
 
 def read_pubtator_texts(path: Path) -> Iterator[NewText]:
@@ -187,22 +187,22 @@ def write_brat(document: NewText, entities: Sequence[Entity]) -> str:
     return "".join(lines)
 
 
-def write_judged(document: NewText, found: dict) -> str:
+def write_judged(document: NewText, prediction: dict) -> str:
     """Format a classifier's prediction for a document as a line of JSON."""
     texts = {"text": document.text} | ({"text2": document.second} if document.second else {})
-    return to_json_line({"id": document.id} | texts | round_all(found))
+    return to_json_line({"id": document.id} | texts | round_all(prediction))
 
 
-def write_judged_row(document: NewText, found: dict) -> str:
+def write_judged_row(document: NewText, prediction: dict) -> str:
     """Format it as a table row: id; label, comma-separated labels or number; each probability."""
-    prediction, *rates = round_all(found).values()
-    prediction = ", ".join(prediction) if isinstance(prediction, list) else prediction
-    return to_cells(document.id, prediction, *(rate for probabilities in rates for rate in probabilities.values()))
+    answer, *rates = round_all(prediction).values()
+    answer = ", ".join(answer) if isinstance(answer, list) else answer
+    return to_cells(document.id, answer, *(rate for probabilities in rates for rate in probabilities.values()))
 
 
-def round_all(found: dict) -> dict:
+def round_all(prediction: dict) -> dict:
     """Round all numbers of a prediction to DIGITS."""
-    rounded = {name: round(value, DIGITS) if isinstance(value, float) else value for name, value in found.items()}
-    if "probabilities" in found:
-        rounded["probabilities"] = {name: round(rate, DIGITS) for name, rate in found["probabilities"].items()}
+    rounded = {name: round(value, DIGITS) if isinstance(value, float) else value for name, value in prediction.items()}
+    if "probabilities" in prediction:
+        rounded["probabilities"] = {name: round(rate, DIGITS) for name, rate in prediction["probabilities"].items()}
     return rounded

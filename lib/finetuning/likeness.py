@@ -35,8 +35,8 @@ def embed_texts(body, tokenizer, texts: list[str], length: int) -> list[np.ndarr
         for number, ids in enumerate(encode_texts(tokenizer, texts)["input_ids"])
     ]
 
-    def embed(some: list[Example]) -> np.ndarray:
-        batch = pad(some, template.padding)
+    def embed(examples: list[Example]) -> np.ndarray:
+        batch = pad(examples, template.padding)
         mask = heads.mark_tokens(batch)
         states = heads.encode(body, batch) * mask[..., None]
         return functional.normalize(states.sum(1) / mask.sum(1, keepdim=True), dim=1).numpy()

@@ -84,9 +84,9 @@ class Saving:
     fingerprint of settings and inputs; runs with another one do not count. Raises StudyError as check_free does.
     """
 
-    def __init__(self, folder: Path, of: dict[str, str], identity: str):
-        check_free(folder, of)
-        self.folder, self.of, self.identity = Path(folder), of, identity
+    def __init__(self, folder: Path, description: dict[str, str], identity: str):
+        check_free(folder, description)
+        self.folder, self.of, self.identity = Path(folder), description, identity
 
     @property
     def record(self) -> dict:
@@ -118,22 +118,22 @@ class Saving:
             artefacts.write_record(temporary, record)
             artefacts.write_text(temporary / "README.md", "The best of the runs so far; others are still being made.\n")
 
-    def finish(self, result: dict, encoder: loading.Encoder | models.Checkpoint, told: dict[str, str]) -> None:
-        """Write the card from the record of all runs, and mark the folder complete; `told`: further facts, by name."""
+    def finish(self, result: dict, encoder: loading.Encoder | models.Checkpoint, more_facts: dict[str, str]) -> None:
+        """Write the card from the record of all runs, and mark the folder complete."""
         record, revision = self.record, self.of["encoder"]
         facts = {"encoder": encoder.title, "revision": revision.split()[-1]}
         if revision.startswith("hub "):
             facts["hub"] = encoder.source
-        artefacts.write_text(self.folder / "README.md", write_tuned_card(record, result, facts | told))
+        artefacts.write_text(self.folder / "README.md", write_tuned_card(record, result, facts | more_facts))
         artefacts.write_record(self.folder, record | {"complete": True})
 
 
-def check_free(folder: Path, of: dict[str, str]) -> None:
-    """Raise StudyError if a folder holds anything but a saved model of `of`."""
+def check_free(folder: Path, description: dict[str, str]) -> None:
+    """Raise StudyError if a folder holds anything but a saved model of `description`."""
     folder = Path(folder)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         record = artefacts.read_record(folder) if folder.is_dir() else None
-        if not record or record.get("of") != of:
+        if not record or record.get("of") != description:
             raise StudyError(f"{show_path(folder)}: something else lies there; move it away, or save elsewhere")
 
 

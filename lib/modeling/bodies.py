@@ -82,37 +82,42 @@ def embed_tokens(body: nn.Module, input_ids: torch.Tensor, token_type_ids: torch
     return body.embeddings_project(hidden) if hasattr(body, "embeddings_project") else hidden
 
 
-def drop(values: torch.Tensor, lost: float, training: bool) -> torch.Tensor:
-    """Apply dropout when `training`: set a share `lost` of the values to zero and scale up the others.
+def drop(values: torch.Tensor, dropout: float, training: bool) -> torch.Tensor:
+    """Apply dropout when `training`: set a share `dropout` of the values to zero and scale up the others.
 
     On a CPU torch draws a number for each value, which takes a ninth of a fine-tuning step. Here four values share a
-    draw of 64 bits, and `lost` is rounded to a multiple of 1/65,536.
+    draw of 64 bits, and `dropout` is rounded to a multiple of 1/65,536.
     """
-    if not training or not lost or values.device.type != "cpu":
-        return functional.dropout(values, lost, training)
+    if not training or not dropout or values.device.type != "cpu":
+        return functional.dropout(values, dropout, training)
     count = values.numel()
     draws = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None)
     value_draws = draws.view(torch.int16)[:count].view(values.shape)
-    lowest_kept = round(lost * 2**16) - 2**15
+    lowest_kept = round(dropout * 2**16) - 2**15
     kept = (value_draws >= lowest_kept).to(values.dtype)
-    return values * kept.mul_(1 / (1 - lost))
+    return values * kept.mul_(1 / (1 - dropout))
 
 
 def attend(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, lost: float, training: bool
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    dropout: float,
+    training: bool,
 ) -> torch.Tensor:
     """Compute attention from (sequences, heads, m, width) tensors to the positions that are true in `mask`.
 
     On a CPU torch's fused kernel has no dropout. In bfloat16 its forward and backward pass also take 1.8 to 3.5 times
     as long as plain products, measured at 64 to 512 tokens with AVX-512; in float32 it is faster than these.
     """
-    lost, on_cpu = lost if training else 0.0, query.device.type == "cpu"
-    if not (on_cpu and (lost or (training and query.dtype == torch.bfloat16))):
-        return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=lost)
+    dropout, on_cpu = dropout if training else 0.0, query.device.type == "cpu"
+    if not (on_cpu and (dropout or (training and query.dtype == torch.bfloat16))):
+        return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
-    return drop(scores.softmax(-1), lost, training) @ value
+    return drop(scores.softmax(-1), dropout, training) @ value
 
 
 def gather_states(hidden: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:

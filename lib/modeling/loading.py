@@ -220,13 +220,13 @@ def choose_class(config: PretrainedConfig) -> type | None:
     return None if getattr(config, "is_encoder_decoder", False) else AutoModel
 
 
-def is_layer(name: str, own: set[str]) -> bool:
-    """Return whether a weight belongs to a layer like those of a model with weights `own` (# for numbers).
+def is_layer(name: str, patterns: set[str]) -> bool:
+    """Return whether a weight belongs to a layer like those of a model with weights `patterns` (# for numbers).
 
     Prefixes are tried too, because a file saved with heads puts the model's name before its weights' names.
     """
     parts = NUMBERED.sub("#", name).split(".")
-    return "#" in parts and any(".".join(parts[i:]) in own for i in range(len(parts)))
+    return "#" in parts and any(".".join(parts[i:]) in patterns for i in range(len(parts)))
 
 
 def load_tokenizer(source: str, title: str, revision: str = "main") -> PreTrainedTokenizerBase:

@@ -83,8 +83,8 @@ class Blocks:
         """Return the number of sequences of a step, and their length."""
         return self.batch_size, self.length
 
-    def __getitem__(self, where: int | tuple[int, int, int]) -> dict[str, torch.Tensor]:
-        step, part, parts = where if isinstance(where, tuple) else (where, 0, 1)
+    def __getitem__(self, index: int | tuple[int, int, int]) -> dict[str, torch.Tensor]:
+        step, part, parts = index if isinstance(index, tuple) else (index, 0, 1)
         if not 0 <= step < self.steps:
             raise IndexError(f"step {step} of {self.steps}")
         if step not in self.ready.get((part, parts), {}):

@@ -89,7 +89,7 @@ def list_finished(plan: Plan, stage: str, keys: Iterable[str]) -> Iterator[Path]
                 yield from paths.output(scale, folder).rglob("record.json")
 
 
-def list_predictions(scale: str, run: Sequence[str], of: str) -> Iterator[Path]:
-    """Return a run's prediction files, which also hold its records. `of`: a pattern for their last key."""
-    path = paths.predictions(scale, *run, of)
+def list_predictions(scale: str, run: Sequence[str], pattern: str) -> Iterator[Path]:
+    """Return a run's prediction files, which also hold its records. `pattern`: a pattern for their last key."""
+    path = paths.predictions(scale, *run, pattern)
     return path.parent.glob(path.name)

@@ -248,44 +248,44 @@ def name_encoder(word: str) -> str:
     return word if params.find_kind(word) else from_here(word)
 
 
-def check_targets(wanted: plan.Plan, partial: bool) -> None:
+def check_targets(targets: plan.Plan, partial: bool) -> None:
     """Check settings and raw data before anything starts.
 
     Raises StudyError if a setting is invalid, or if raw data are missing and `partial` is not set.
     """
-    needed = find_groups(wanted)
-    if not wanted.study.budget.made_up and needed != set():
-        folder = paths.require_data(wanted.scale)
+    needed = find_groups(targets)
+    if not targets.study.budget.made_up and needed != set():
+        folder = paths.require_data(targets.scale)
         missing = [name for name in downloads.list_missing(folder) if needed is None or name in needed]
         if missing and not partial:
             raise StudyError(
                 f"{show_path(folder)} lacks files of {', '.join(missing)}: ./run_all.sh data {' '.join(missing)} "
                 "fetches them; --partial goes on with what is there"
             )
-    for dataset in wanted.study.budget.datasets or []:
+    for dataset in targets.study.budget.datasets or []:
         registry.lookup(dataset)
-    for stage, keys in wanted.jobs.items():
+    for stage, keys in targets.jobs.items():
         for job in keys:
-            wanted.state(stage, *job)
+            targets.state(stage, *job)
 
 
-def find_groups(wanted: plan.Plan) -> set[str] | None:
+def find_groups(targets: plan.Plan) -> set[str] | None:
     """Return the groups of params/downloads.yaml that the targets read; None stands for all of them.
 
     None for a page, an explored encoder, fine-tuning or tuning, because these use whatever datasets are at hand. If
     every dataset is the user's own, only the groups with corpus text.
     """
-    if any(wanted.asked[stage] for stage in ("page", "explored", "finetune", "tuning")):
+    if any(targets.asked[stage] for stage in ("page", "explored", "finetune", "tuning")):
         return None
     runs = []
-    for (table,) in wanted.asked["table"]:
-        runs += wanted.runs_of_tables.get(table, [])
-    for model, protocol in wanted.asked["evaluation"]:
-        runs += wanted.requested(model, protocol)
+    for (table,) in targets.asked["table"]:
+        runs += targets.runs_of_tables.get(table, [])
+    for model, protocol in targets.asked["evaluation"]:
+        runs += targets.requested(model, protocol)
     datasets = {dataset for _, dataset, _ in runs}
     patterns = set()  # of the corpora's raw files
-    for (key,) in wanted.jobs["corpus"]:
-        patterns |= {params.load("sources", source).files for source in wanted.study.corpus(key).sources}
+    for (key,) in targets.jobs["corpus"]:
+        patterns |= {params.load("sources", source).files for source in targets.study.corpus(key).sources}
     text_groups = set()
     for name, group in downloads.load_manifest().items():
         if any(fnmatch.filter(group.paths(), pattern) for pattern in patterns):

@@ -59,11 +59,11 @@ def read_own(folder: Path) -> OwnData:
     return user_data
 
 
-def keep_own(study: "Study", own: OwnData) -> str:
+def keep_own(study: "Study", data: OwnData) -> str:
     """Keep a record of the user's data, print where texts of it will be shown and any division, and return its key."""
-    key = own_sets.keep_own_data(study.scale, own)
-    print(f"{own.dataset.title} is called {key}; pages below outputs/{study.scale}/ will show texts of it")
-    if own.division:
+    key = own_sets.keep_own_data(study.scale, data)
+    print(f"{data.dataset.title} is called {key}; pages below outputs/{study.scale}/ will show texts of it")
+    if data.division:
         print(f"which document is in which part: {show_path(paths.own_data(study.scale, key) / own_sets.DIVISION)}")
     return key
 
@@ -96,9 +96,9 @@ def load_encoders(study: "Study", model: str, compare: list[str] | None) -> dict
     return loaded
 
 
-def choose_datasets(study: "Study", named: list[str] | None, protocol: str) -> tuple[list[str], list[str]]:
+def choose_datasets(study: "Study", names: list[str] | None, protocol: str) -> tuple[list[str], list[str]]:
     """Return the requested datasets, and those of them that are at hand. Raises StudyError if none is."""
-    chosen = named or scores.choose_printed_datasets(protocol)
+    chosen = names or scores.choose_printed_datasets(protocol)
     at_hand = []
     for key in chosen:
         if why_missing := study.why_missing(key, protocol):

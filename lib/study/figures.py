@@ -159,16 +159,16 @@ def effects(frame: pd.DataFrame, label: str) -> Figure:
     return figure
 
 
-def draw_effects(axis, found: pd.DataFrame) -> None:
+def draw_effects(axis, frame: pd.DataFrame) -> None:
     """Draw one panel of `effects`."""
-    positions = range(len(found))
+    positions = range(len(frame))
     axis.axvline(0, color="grey", linewidth=1)
-    (paper,) = axis.plot(found["paper"], positions, "o", color="black", markerfacecolor="none", label="paper")
-    ours, *_ = axis.errorbar(found["ours"], positions, xerr=found["sd"].fillna(0), fmt="o", markersize=5,
+    (paper,) = axis.plot(frame["paper"], positions, "o", color="black", markerfacecolor="none", label="paper")
+    ours, *_ = axis.errorbar(frame["ours"], positions, xerr=frame["sd"].fillna(0), fmt="o", markersize=5,
                              color=sns.color_palette("colorblind")[0], label="ours, ± sd over seeds")  # fmt: skip
     for line, source in ((paper, "paper"), (ours, "ours")):
-        name_points(line, [f"{place}, {source}: {value:+.2f}" for place, value in found[source].items()])
-    axis.set_ylim(len(found) - 0.5, -0.5)
+        name_points(line, [f"{place}, {source}: {value:+.2f}" for place, value in frame[source].items()])
+    axis.set_ylim(len(frame) - 0.5, -0.5)
 
 
 def runs(done: Collection[dict], references: Iterable[dict[str, float]]) -> Figure:

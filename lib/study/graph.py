@@ -134,11 +134,11 @@ def say_time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
-def describe_plan(wanted: plan.Plan, output: str) -> str:
+def describe_plan(targets: plan.Plan, output: str) -> str:
     """Summarise a dry run of Snakemake: for each stage and reason, the number of jobs and about how long they take."""
-    rows = list_planned_jobs(wanted, output)
+    rows = list_planned_jobs(targets, output)
     if not rows:
-        return f"Nothing to do: everything asked for at scale '{wanted.scale}' is up to date."
+        return f"Nothing to do: everything asked for at scale '{targets.scale}' is up to date."
     times = pd.DataFrame(rows).groupby(["stage", "why"], sort=False)["seconds"]
     counts = times.agg(jobs="size", known="count", seconds="sum").reset_index()
     counts = counts.sort_values("stage", key=lambda stages: stages.map(plan.STAGES.index), kind="stable")
@@ -152,17 +152,17 @@ def describe_plan(wanted: plan.Plan, output: str) -> str:
     return f"{summary}; {n_known} of them about {duration} one after the other, by earlier runs of the same notebooks"
 
 
-def list_planned_jobs(wanted: plan.Plan, output: str) -> list[dict]:
+def list_planned_jobs(targets: plan.Plan, output: str) -> list[dict]:
     """Return a row for each job of a dry run: stage, reason, and seconds of earlier runs (nan if unknown)."""
-    rows, seconds = [], measure_pages(wanted.scale)
+    rows, seconds = [], measure_pages(targets.scale)
     for block in re.split(r"^(?=(?:local)?rule \w+:)", output, flags=re.M)[1:]:
         receipt = re.search(r"output: \S+/done/(\w+)/(\S+)", block)
         if receipt:
             stage, keys = receipt[1], receipt[2].split("--")
             reason = re.search(r"reason: (.*)", block)[1]
-            changes = wanted.changes(stage, keys) if reason.startswith("Params") else []
+            changes = targets.changes(stage, keys) if reason.startswith("Params") else []
             why = "; ".join(dict.fromkeys(say_change(*change) for change in changes)) or say_reason(reason)
-            rows.append({"stage": stage, "why": why, "seconds": seconds.get(wanted.notebook(stage, *keys), nan)})
+            rows.append({"stage": stage, "why": why, "seconds": seconds.get(targets.notebook(stage, *keys), nan)})
     return rows
 
 

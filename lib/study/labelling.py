@@ -224,7 +224,7 @@ def open_output(path: Path | None) -> Iterator:
         yield file
 
 
-def write_folder(folder: Path, found: Iterable[tuple["NewText", list]]) -> None:
+def write_folder(folder: Path, predictions: Iterable[tuple["NewText", list]]) -> None:
     """Write each text with its .ann file, as in BRAT; the folder appears only once it is complete.
 
     Raises StudyError if an id cannot name a file, or occurs twice.
@@ -232,7 +232,7 @@ def write_folder(folder: Path, found: Iterable[tuple["NewText", list]]) -> None:
     from lib.finetuning import formats
 
     with artefacts.whole_folder(folder) as temporary:
-        for document, entities in found:
+        for document, entities in predictions:
             text_path = temporary / f"{document.id}.txt"
             if text_path.parent != temporary or text_path.exists():
                 raise StudyError(f"{document.where}: the id {document.id!r} is no name of a file, or comes twice")

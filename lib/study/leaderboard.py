@@ -70,9 +70,9 @@ def name_models(study: "Study", files: Iterable[Sent]) -> list[str]:
     return names
 
 
-def make_line(one: Sent, name: str, task: Task) -> dict:
+def make_line(sent: Sent, name: str, task: Task) -> dict:
     """Make the line of one dataset of a file, with numbers computed from its runs."""
-    content, values = one.content, task.by_seed()
+    content, values = sent.content, task.by_seed()
     low, high = statistics.find_interval(values)
     return {
         "task": task.task_type,
@@ -89,13 +89,13 @@ def make_line(one: Sent, name: str, task: Task) -> dict:
         "low": low,
         "high": high,
         "seeds": len(values),
-        "source": one.source,
+        "source": sent.source,
     }
 
 
-def make_runs(one: Sent, name: str, task: Task) -> list[dict]:
+def make_runs(sent: Sent, name: str, task: Task) -> list[dict]:
     """List the runs of one dataset of a file (RUNS)."""
-    content = one.content
+    content = sent.content
     fields = {"dataset": task.dataset.path, "protocol": content.protocol, "scale": content.scale}
     fields |= {"revision": task.dataset.revision, "model": name}
     return [
@@ -181,11 +181,11 @@ def name_ties(sides: Mapping[str, pd.DataFrame]) -> dict[str, str]:
     return letters
 
 
-def split(groups: list[frozenset], one: str, other: str) -> list[frozenset]:
+def split(groups: list[frozenset], member: str, other: str) -> list[frozenset]:
     """Split groups after two members were found apart: no group holds both, and none lies within another."""
     divided = []
     for group in groups:
-        divided += [group - {one}, group - {other}] if {one, other} <= group else [group]
+        divided += [group - {member}, group - {other}] if {member, other} <= group else [group]
     divided = list(dict.fromkeys(divided))
     return [group for group in divided if not any(group < other for other in divided)]
 

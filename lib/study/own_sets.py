@@ -27,17 +27,17 @@ DIVISION = "division.tsv"  # for a folder that was divided: the part of each doc
 LONGEST = 40  # letters of a folder's name in a key
 
 
-def keep_own_data(scale: str, own: OwnData) -> str:
+def keep_own_data(scale: str, data: OwnData) -> str:
     """Record a folder that was read, with the part of each document if it was divided. Return its dataset's key."""
     from lib.study.encoders import to_key  # here, because it takes seconds
 
-    fingerprint = own.fingerprint
-    key = to_key(f"own-{own.dataset.title[:LONGEST]}-{fingerprint[:6]}")
-    record = {"fingerprint": fingerprint, "folder": str(own.dataset.folder.resolve()), "labels": own.dataset.labels,
-              "form": own.form, "notes": own.notes, "parts": own.parts}  # fmt: skip
+    fingerprint = data.fingerprint
+    key = to_key(f"own-{data.dataset.title[:LONGEST]}-{fingerprint[:6]}")
+    record = {"fingerprint": fingerprint, "folder": str(data.dataset.folder.resolve()), "labels": data.dataset.labels,
+              "form": data.form, "notes": data.notes, "parts": data.parts}  # fmt: skip
     with artefacts.whole_folder(paths.own_data(scale, key)) as folder:
-        if own.division:
-            lines = ["document\tpart", *("\t".join(row) for row in own.division)]
+        if data.division:
+            lines = ["document\tpart", *("\t".join(row) for row in data.division)]
             artefacts.write_text(folder / DIVISION, "\n".join(lines) + "\n")
         artefacts.write_record(folder, record)
     return key

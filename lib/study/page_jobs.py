@@ -42,15 +42,15 @@ def each(keys: Iterable[str]) -> Keys:
     return [(key,) for key in keys]
 
 
-def split_tables(named: Iterable[str]) -> dict[str, Keys]:
+def split_tables(names: Iterable[str]) -> dict[str, Keys]:
     """Return the jobs that make the named tables, registered or not: jobs of their own, or pages."""
     makers = {}  # a table's name -> the page that makes it
     for name, page in PAGES.items():
         for file in (page.makes, *page.also):
             makers[file.split("/")[-1].removesuffix(".csv")] = name
-    named = [BESIDE.get(key, key) for key in named]
-    notebooks = {key: table.notebook for key, table in params.load_tables().items() if key in named}
-    pages = [notebooks.get(key, makers.get(key)) for key in named]
+    names = [BESIDE.get(key, key) for key in names]
+    notebooks = {key: table.notebook for key, table in params.load_tables().items() if key in names}
+    pages = [notebooks.get(key, makers.get(key)) for key in names]
     return {
         "table": each(key for key, notebook in notebooks.items() if notebook not in PAGES),
         "page": each(page for page in pages if page in PAGES),

@@ -120,10 +120,10 @@ def describe_part(part: Pairs, judged: Judgement) -> str:
     return f"{judged.effect:+.2f} {part.measured_in}, {verdict}, {judged.note}" if judged.n_sets else judged.note
 
 
-def describe_obstacles(study: "Study", parts: tuple[Pairs, ...], shown: list[pd.DataFrame]) -> str:
+def describe_obstacles(study: "Study", parts: tuple[Pairs, ...], tables_of_cells: list[pd.DataFrame]) -> str:
     """Explain why whole sides of comparisons are not run at a scale, whatever data are at hand; empty if all may be."""
     reasons: dict[str, dict[str, None]] = {}
-    for part, cells in zip(parts, shown, strict=True):
+    for part, cells in zip(parts, tables_of_cells, strict=True):
         for name, side in find_cells(part, cells).groupby("name", sort=False):
             cell = side.iloc[0]
             model, reason = cell["model"], cell["why_not"]
@@ -203,15 +203,15 @@ def list_above_chance(sides: list[dict[str, list[list[float]]]], chance: pd.Seri
     return places
 
 
-def describe_tested(part: Pairs, kept: list[str], lost: list[str], printed: int, substituted: str) -> str:
-    """Describe what was tested and on which datasets: those kept, out of `printed`, and those left out (`lost`)."""
+def describe_tested(part: Pairs, kept: list[str], left_out: list[str], printed: int, substituted: str) -> str:
+    """Describe what was tested and on which datasets: those kept, out of `printed`, and those left out (`left_out`)."""
     note = f"tested: {ASKED[part.relation].format(part.margin)}, on {len(kept)} of {printed} datasets"
     if kept:
         note += f" ({', '.join(kept)})"
     if substituted:
         note += f", with {substituted}"
-    if lost:
-        note += f"; left out, as a side is no better than chance: {', '.join(lost)}"
+    if left_out:
+        note += f"; left out, as a side is no better than chance: {', '.join(left_out)}"
     return note
 
 
@@ -267,14 +267,14 @@ def list_unfair(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[str]:
     return differences
 
 
-def list_vectors_alone(one: dict[str, bool], other: dict[str, bool], study: "Study") -> list[str]:
-    """List the corpora from whose word vectors `one` started, if `other` was trained on their sources without them."""
+def list_vectors_alone(side: dict[str, bool], other: dict[str, bool], study: "Study") -> list[str]:
+    """List the corpora from whose word vectors `side` started, if `other` was trained on their sources without them."""
     with_vectors, without = set(), set()
     for corpus, has_vectors in other.items():
         sources = with_vectors if has_vectors else without
         sources.update(study.corpus(corpus).sources)
     only_without = without - with_vectors
-    return [corpus for corpus in one if one[corpus] and only_without & {*study.corpus(corpus).sources}]
+    return [corpus for corpus in side if side[corpus] and only_without & {*study.corpus(corpus).sources}]
 
 
 def find_samples(part: Pairs, cells: pd.DataFrame, study: "Study") -> statistics.Samples:
@@ -321,12 +321,12 @@ def list_compared_cells(part: Pairs, study: "Study") -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def find_cells(part: Pairs, shown: pd.DataFrame) -> pd.DataFrame:
+def find_cells(part: Pairs, table_cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells to compare, each with the `name` of its row or column and its `place` on the other axis.
 
     Means over datasets are left out because their datasets are listed one by one, and so are places that lack a name.
     """
-    cells = shown[~shown["is_mean"] & (shown["dataset"] != "")]
+    cells = table_cells[~table_cells["is_mean"] & (table_cells["dataset"] != "")]
     if part.metric:
         cells = cells[cells["metric"] == part.metric]
     name_axis, place_axis = ("column", "row") if {*part.names} <= {*cells["column"]} else ("row", "column")
@@ -344,9 +344,9 @@ def subtract_printed(part: Pairs, cells: pd.DataFrame) -> pd.Series:
     return better - sum(than) / len(than)
 
 
-def subtract_means(part: Pairs, shown: pd.DataFrame, datasets: set[str]) -> float:
+def subtract_means(part: Pairs, table_cells: pd.DataFrame, datasets: set[str]) -> float:
     """Return the same difference for the means printed over exactly these datasets; nan if a name has no such mean."""
-    means = shown[shown["is_mean"]]
+    means = table_cells[table_cells["is_mean"]]
     printed_means = {}
     for (row, column, metric), cell in means.groupby(tables.PLACE, sort=False):
         if {*cell["dataset"]} == datasets and part.metric in ("", metric):
@@ -383,17 +383,17 @@ def fill_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
     return cells
 
 
-def describe_substitutions(part: Pairs, shown: pd.DataFrame) -> str:
+def describe_substitutions(part: Pairs, table_cells: pd.DataFrame) -> str:
     """List, each once, what the runs of a comparison use in place of what the claim names."""
-    is_compared = shown["row"].isin(part.names) | shown["column"].isin(part.names)
-    substitutes = shown.loc[is_compared & (shown["why_not"] == ""), "substituted"]
+    is_compared = table_cells["row"].isin(part.names) | table_cells["column"].isin(part.names)
+    substitutes = table_cells.loc[is_compared & (table_cells["why_not"] == ""), "substituted"]
     return ", ".join(substitutes[substitutes != ""].unique())
 
 
-def find_printed(asked: params.Run, score: str) -> float:
+def find_printed(run: params.Run, score: str) -> float:
     """Return the score that the paper of a run's protocol prints for it, in any table; nan if there is none."""
-    paper = params.load("protocols", asked.protocol).paper
-    return read_printed_runs(paper).get((asked.model, asked.dataset, asked.protocol, score), np.nan)
+    paper = params.load("protocols", run.protocol).paper
+    return read_printed_runs(paper).get((run.model, run.dataset, run.protocol, score), np.nan)
 
 
 @cache

@@ -258,13 +258,13 @@ def build_table(path: Path, number: str) -> dict:
     return entry | filled
 
 
-def look_up(name: str, names: dict[str, Name], kind: str, where: str) -> dict | str:
+def look_up(name: str, names: dict[str, Name], kind: str, place: str) -> dict | str:
     """Return what a name stands for in a kind of table, or why nothing does. Raises StudyError if neither is given."""
     if name not in names:
-        raise StudyError(f"{where}: nothing says what a printed name stands for: {unknown('name', name, names)}")
+        raise StudyError(f"{place}: nothing says what a printed name stands for: {unknown('name', name, names)}")
     if names[name].not_run:
         return names[name].not_run
     meaning = names[name].model_dump(exclude_defaults=True, include=set(NEEDED[kind]))
     if not meaning:
-        raise StudyError(f"{where}: '{name}' says none of {', '.join(NEEDED[kind])}, for a table of {kind}")
+        raise StudyError(f"{place}: '{name}' says none of {', '.join(NEEDED[kind])}, for a table of {kind}")
     return meaning if kind in ("scores", "corpora") else meaning[NEEDED[kind][0]]

@@ -58,7 +58,7 @@ def read_yaml(path: Path, schema):
     return check_settings(show_path(path), parse_yaml(path), schema)
 
 
-def check_settings(where: str, content, schema):
+def check_settings(place: str, content, schema):
     """Return settings checked against a schema. Raises StudyError that names the place, the field and the problem."""
     try:
         return TypeAdapter(schema).validate_python(content)
@@ -68,4 +68,4 @@ def check_settings(where: str, content, schema):
             + (f" (got {problem['input']!r})" if problem["type"] not in ("missing", "extra_forbidden") else "")
             for problem in error.errors()
         )
-        raise StudyError(f"{where}: {problems}") from None
+        raise StudyError(f"{place}: {problems}") from None

@@ -195,9 +195,9 @@ class Plan:
         notebooks = [table.notebook for table in params.load_tables().values()]
         return f"table={table}" if notebooks.count(params.load("tables", table).notebook) > 1 else ""
 
-    def trained(self, named: Iterable[str]) -> Keys:
+    def trained(self, names: Iterable[str]) -> Keys:
         """Return those of the named vocabularies that are, and can be, trained here."""
-        candidates = map(self.study.vocabulary, named)
+        candidates = map(self.study.vocabulary, names)
         return each(
             vocabulary.key
             for vocabulary in candidates

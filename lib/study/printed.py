@@ -185,7 +185,7 @@ def paper_of(table: str) -> str:
     return papers[table.split("-")[0]]
 
 
-def judge_number(stated: Number, found: Number, exact: bool = False, averaging: float = 0.0) -> dict:
+def judge_number(stated: Number, recomputed: Number, exact: bool = False, averaging: float = 0.0) -> dict:
     """Compare a printed number with the recomputed one, for a line of the audit.
 
     `agrees`: the recomputed number rounds to the printed one. `rounding`: it can, within the rounding of the cells that
@@ -196,8 +196,8 @@ def judge_number(stated: Number, found: Number, exact: bool = False, averaging: 
     half = 0.0 if exact else stated.half
     # Unless `exact`, the ends are excluded, since they need every cell at its own bound at once.
     edge = EPSILON if exact else -EPSILON
-    low, high = found.low - half - edge, found.high + half + edge
-    if abs(stated.value - found.value) <= half + EPSILON:
+    low, high = recomputed.low - half - edge, recomputed.high + half + edge
+    if abs(stated.value - recomputed.value) <= half + EPSILON:
         verdict = "agrees"
     elif low < stated.value < high:
         verdict = "rounding"
@@ -205,22 +205,22 @@ def judge_number(stated: Number, found: Number, exact: bool = False, averaging: 
         verdict = "averaging" if low - averaging < stated.value < high else "differs"
     return {
         "printed": str(stated),
-        "recomputed": round(found.value, 4),
-        "difference": round(stated.value - found.value, 4),
-        "rounding": round(found.half + half, 4),
+        "recomputed": round(recomputed.value, 4),
+        "difference": round(stated.value - recomputed.value, 4),
+        "rounding": round(recomputed.half + half, 4),
         "excused_by_rounding": "yes" if verdict in ("agrees", "rounding") else "no",
         "verdict": verdict,
     }
 
 
 def check(
-    paper: str, where: str, what: str, stated: str | Number, found: Number, *,
+    paper: str, where: str, what: str, stated: str | Number, recomputed: Number, *,
     kind: str = "text", exact: bool = False, averaging: float = 0.0, note: str = "",
 ) -> dict:  # fmt: skip
     """Make a line of the audit: a stated number beside the recomputed one. Raises StudyError for an unknown paper."""
     require("paper", [paper], results.list_papers())
     stated = stated if isinstance(stated, Number) else Number.read(stated)
-    judged = judge_number(stated, found, exact, averaging)
+    judged = judge_number(stated, recomputed, exact, averaging)
     return {"paper": paper, "where": where, "kind": kind, "what": what} | judged | {"note": note}
 
 

@@ -132,13 +132,13 @@ def list_figure_lines(study: "Study", figure: params.CurveTable) -> list[dict]:
     return lines
 
 
-def assign(study: "Study", cell: dict, asked: params.Run, score: str, why_not: str = "") -> list[dict]:
+def assign(study: "Study", cell: dict, requested: params.Run, score: str, why_not: str = "") -> list[dict]:
     """Return a line for each dataset of a printed cell, with its run. `score`: empty for the dataset's main one."""
-    run = substitute_run(study, asked)
+    run = substitute_run(study, requested)
     groups = run.mean_of or [[run.dataset]]
     members = [(number, dataset) for number, group in enumerate(groups) for dataset in group]
     why_not = why_not or find_obstacle(study, run.model, groups, run.protocol)
-    differs = [asked.differs]
+    differs = [requested.differs]
     if not why_not:
         differs += [registry.lookup(dataset).differs for _, dataset in members]
     fields = {
@@ -150,7 +150,7 @@ def assign(study: "Study", cell: dict, asked: params.Run, score: str, why_not: s
         "model": run.model,
         "protocol": run.protocol,
         "is_mean": len(members) > 1,
-        "substituted": describe_substitution(asked, run),
+        "substituted": describe_substitution(requested, run),
         "differs": " ".join(dict.fromkeys(filter(None, differs))),
         "why_not": why_not,
     }
@@ -161,9 +161,9 @@ def assign(study: "Study", cell: dict, asked: params.Run, score: str, why_not: s
     return lines
 
 
-def find_run(table: params.ScoreTable, row: str, column: str, more: params.Run | None = None) -> params.Run:
-    """Merge what a table, row and column say of a run: a column overrides a row, and `more` overrides both."""
-    layers = [table.all, table.rows.get(row), (table.columns | table.ours_only).get(column), more]
+def find_run(table: params.ScoreTable, row: str, column: str, override: params.Run | None = None) -> params.Run:
+    """Merge what a table, row and column say of a run: a column overrides a row, and `override` overrides both."""
+    layers = [table.all, table.rows.get(row), (table.columns | table.ours_only).get(column), override]
     settings = [layer.model_dump(exclude_defaults=True) for layer in layers if layer]
     return params.Run(**{name: value for layer in settings for name, value in layer.items()})
 
@@ -188,9 +188,9 @@ def substitute_run(study: "Study", run: params.Run) -> params.Run:
     return run.model_copy(update={name: key for name, key in replacements.items() if key})
 
 
-def describe_substitution(asked: params.Run, made: params.Run) -> str:
+def describe_substitution(requested: params.Run, used: params.Run) -> str:
     """Describe what a run has in place of what was requested, or return an empty string."""
-    pairs = ((made.model, asked.model), (made.protocol, asked.protocol))
+    pairs = ((used.model, requested.model), (used.protocol, requested.protocol))
     return ", ".join(f"{substitute} in place of {original}" for substitute, original in pairs if substitute != original)
 
 
@@ -225,7 +225,7 @@ def why_not_run(study: "Study", model: str, dataset: str, protocol: str) -> str:
     return "" if finished else study.why_not(dataset, protocol)
 
 
-def is_planned(study: "Study", model: str, named: list[str], protocol: str) -> bool:
+def is_planned(study: "Study", model: str, datasets: list[str], protocol: str) -> bool:
     """Return whether a scale's budget covers a model's runs on some datasets.
 
     It does if the scale compares the model, or if panels include all the runs.
@@ -233,7 +233,7 @@ def is_planned(study: "Study", model: str, named: list[str], protocol: str) -> b
     budget = study.budget
     if budget.compared is None or model in budget.compared:
         return True
-    return {(model, dataset, protocol) for dataset in named} <= set(budget.panel_runs())
+    return {(model, dataset, protocol) for dataset in datasets} <= set(budget.panel_runs())
 
 
 def place_on_axis(study: "Study", axis: str | None, line: dict) -> float:

@@ -188,8 +188,8 @@ def link(page: str, text: str, rest: str = "") -> str:
 def lead_to_pages(text: str, groups: dict[str, dict[str, str]]) -> str:
     """Point links to notebooks at their pages or lists of runs; links to notebooks without a page become plain text."""
 
-    def turn(found: re.Match) -> str:
-        name, text = found["name"], found["text"]
+    def turn(match: re.Match) -> str:
+        name, text = match["name"], match["text"]
         copies = groups.get(name.split("--")[0], {})
         if name in copies:
             page = copies[name]
@@ -199,7 +199,7 @@ def lead_to_pages(text: str, groups: dict[str, dict[str, str]]) -> str:
             page = name
         else:
             return text
-        return link(page, text, found["rest"])
+        return link(page, text, match["rest"])
 
     for pattern in LINKS:
         text = re.sub(pattern, turn, text)
@@ -253,9 +253,9 @@ def lead_with_answer(notebook: nbformat.NotebookNode) -> None:
     notebook.cells[position:position] = top
 
 
-def find_lead(cells: list[nbformat.NotebookNode], shown: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
-    """Return the text cell before a cell's outputs; None if other outputs come between, or if it is the title."""
-    before = cells[: next(number for number, cell in enumerate(cells) if cell is shown)]
+def find_lead(cells: list[nbformat.NotebookNode], answer: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
+    """Return the text cell before the outputs of `answer`; None if other outputs come between or it is the title."""
+    before = cells[: next(number for number, cell in enumerate(cells) if cell is answer)]
     lead = next(
         (candidate for candidate in reversed(before) if candidate.cell_type == "markdown" or candidate.outputs), None
     )

@@ -273,20 +273,22 @@ def read_result_file(path: Path) -> ResultFile:
     return check_result_file(source, parsing.check_settings(source, content, ResultFile))
 
 
-def check_result_file(where: str, found: ResultFile) -> ResultFile:
+def check_result_file(place: str, content: ResultFile) -> ResultFile:
     """Return the file if it is consistent.
 
     Raises StudyError if its parts contradict each other, or if its protocol, the model's name or a main score does not
     fit the study.
     """
-    if found.protocol not in params.keys("protocols"):
-        raise StudyError(f"{where}: {unknown('protocol', found.protocol, params.keys('protocols'))}")
-    if found.model.name in show.REFERENCES.values():
-        raise StudyError(f"{where}: model.name: a baseline is called '{found.model.name}'; name the encoder otherwise")
-    counts = Counter(task.dataset.path for task in found.results)
-    for task in found.results:
+    if content.protocol not in params.keys("protocols"):
+        raise StudyError(f"{place}: {unknown('protocol', content.protocol, params.keys('protocols'))}")
+    if content.model.name in show.REFERENCES.values():
+        raise StudyError(
+            f"{place}: model.name: a baseline is called '{content.model.name}'; name the encoder otherwise"
+        )
+    counts = Counter(task.dataset.path for task in content.results)
+    for task in content.results:
         key = task.dataset.path
-        location = f"{where}: results, {key}"
+        location = f"{place}: results, {key}"
         if counts[key] > 1:
             raise StudyError(f"{location}: {counts[key]} times; keep one")
         if len({(run.seed, run.fold) for run in task.scores}) < len(task.scores):
@@ -300,4 +302,4 @@ def check_result_file(where: str, found: ResultFile) -> ResultFile:
             raise StudyError(
                 f"{location}, mean: {stated_mean:.2f}, but its scores have {mean:.2f}; ask for the file again"
             )
-    return found
+    return content

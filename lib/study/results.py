@@ -178,14 +178,14 @@ def read_baselines(scale: str) -> pd.DataFrame:
     return pivot_baselines(baselines)
 
 
-def pivot_baselines(found: pd.DataFrame | None) -> pd.DataFrame:
+def pivot_baselines(frame: pd.DataFrame | None) -> pd.DataFrame:
     """Reshape rows of baseline_scores.measure_dataset to one row for each dataset and score.
 
     Each kind of baseline is a column with the best score.
     """
-    if found is None:
+    if frame is None:
         return pd.DataFrame(columns=["dataset", "score", *BASELINES.values()])
-    measured = found[found["kind"].isin(BASELINES)]  # the table also has printed scores of other systems
+    measured = frame[frame["kind"].isin(BASELINES)]  # the table also has printed scores of other systems
     wide = measured.pivot_table(index=["dataset", "metric"], columns="kind", values="score", aggfunc="max")
     return wide.reindex(columns=list(BASELINES)).rename(columns=BASELINES).reset_index(names=["dataset", "score"])
 

@@ -156,7 +156,7 @@ class Study:
 
         return results.read_baselines(self.scale)
 
-    def save(self, name: str, what: "pd.DataFrame | Figure") -> None:
+    def save(self, name: str, content: "pd.DataFrame | Figure") -> None:
         """Write a page's table or figure below outputs/<scale>/; a published table gets the columns of the record.
 
         Without data nothing is written, because the page then shows what the record holds.
@@ -165,10 +165,10 @@ class Study:
 
         if not self.data.is_dir():
             return
-        if isinstance(what, figures.Figure):
-            figures.save(what, paths.figure(self.scale, name))
+        if isinstance(content, figures.Figure):
+            figures.save(content, paths.figure(self.scale, name))
         else:
-            results.write_table(self.scale, name, what)
+            results.write_table(self.scale, name, content)
 
     def keep(self, name: str, table: "pd.DataFrame") -> "pd.DataFrame":
         """Save a table and return the one to show: the same or, without the scale's data, the record's."""

@@ -101,16 +101,16 @@ def find_sample(better: pd.DataFrame, than: pd.DataFrame) -> tuple[float, float]
                                for side in (better, than)))  # fmt: skip
 
 
-def subtract(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+def subtract(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     """Return the gains of one frame of `by_seed` over another at the same place, pretraining and seed.
 
     `published` stays, because in a figure of gains it already is the printed gain.
     """
     seed_columns = [*PLACE, *SEED]
     columns = [*seed_columns, "ours"]
-    gains = one[columns].merge(other[columns], on=seed_columns)
+    gains = frame[columns].merge(other[columns], on=seed_columns)
     gains["ours"] = gains.pop("ours_x") - gains.pop("ours_y")
-    places = one.drop(columns=[*SEED, "ours"]).drop_duplicates(PLACE)
+    places = frame.drop(columns=[*SEED, "ours"]).drop_duplicates(PLACE)
     return places.merge(gains.dropna(subset="ours"), how="left", on=PLACE)
 
 

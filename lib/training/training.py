@@ -245,14 +245,14 @@ def load_batches(
 
 
 def take_step(
-    module: nn.Module, optimizer, parts: list[Batch], device: Accelerator, clip: float | None, where: tuple[int, int]
+    module: nn.Module, optimizer, parts: list[Batch], device: Accelerator, clip: float | None, position: tuple[int, int]
 ) -> torch.Tensor:
     """Take one optimiser step on the summed gradient of the parts; return the loss of the whole step.
 
-    The loss is NaN if the gradient's norm is not finite. `where`: the seed and the step, which set the random states
+    The loss is NaN if the gradient's norm is not finite. `position`: the seed and the step, which set the random states
     of the parts.
     """
-    seed, step = where
+    seed, step = position
     total = torch.zeros((), device=device.device)
     for number, batch in enumerate(parts):
         part = number * device.num_processes + device.process_index
