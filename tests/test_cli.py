@@ -146,9 +146,10 @@ def test_a_dry_run_says_what_how_many_why_and_about_how_long(monkeypatch):
     assert cells[2:5] == [
         ["vocabulary", "1", f"size: 8192 -> 4096; its cells changed; its files changed; told: {'y' * 37}... -> z", ""],
         ["pretrain", "1", "not made yet", ""],
-        ["table", "1", "what it reads is made again", graph.say_time(seconds)],
+        ["table", "1", "what it reads is made again", graph.format_time(seconds)],
     ]
-    estimate = f"1 of them about {graph.say_time(seconds)} one after the other, by earlier runs of the same notebooks"
+    time = graph.format_time(seconds)
+    estimate = f"1 of them about {time} one after the other, by earlier runs of the same notebooks"
     assert cells[5][0] == f"3 jobs; {estimate}"
     assert graph.describe_plan(plan.Plan("laptop", ["lee-4"]), "").startswith("Nothing to do")
 

@@ -363,7 +363,7 @@ def test_collapsed_runs_are_counted_and_left_out_of_a_second_mean():
     }  # fmt: skip
     means = results.over_seeds(results.list_runs(result)).set_index("over")["f1"]
     assert means["mean"] == 60 and means["mean of runs that did not collapse"] == 85
-    text = show.say_runs(open_study("laptop"), result)
+    text = show.describe_runs(open_study("laptop"), result)
     assert "1 of 3 runs learnt nothing." in text and "The splits were read in this order: train, test." in text
 
 

@@ -30,9 +30,9 @@ def test_claims_in_points_are_told_by_their_tests(judged):
     rows = judged[judged["claim"].isin(drawn | others | from_0_to_1 | not_measured)].to_dict("records")
     assert {row["claim"] for row in rows if PAGE.in_points(row)} == drawn
     (gain,) = (row for row in rows if row["claim"] == "naseem-ner-gain")
-    assert PAGE.say_effects(gain).endswith("(-1.00 to +9.00) points")
+    assert PAGE.describe_effects(gain).endswith("(-1.00 to +9.00) points")
     (ranks,) = (row for row in rows if row["claim"] in from_0_to_1)
-    assert PAGE.say_effects(ranks) == "paper +2.00 · ours +3.00 (-1.00 to +9.00) MRR"
+    assert PAGE.describe_effects(ranks) == "paper +2.00 · ours +3.00 (-1.00 to +9.00) MRR"
 
 
 def test_a_row_says_its_claim_and_verdict_and_no_text_overlaps_another(judged):

@@ -67,13 +67,13 @@ def test_quoted_scores_and_classifiers_without_an_encoder_are_not_counted(lines)
     assert not {"State-of-the-art", "SOTA"} & set(known["column"])
     row = {"model": "tfidf-svm", "column": np.nan, "published": np.nan, "without_pretraining": 80.0}
     row |= {"dataset": "a", "reference": "a"}
-    assert gains.say_caveats(row, {}) == gains.UNTRAINED
+    assert gains.describe_caveats(row, {}) == gains.UNTRAINED
 
 
 def test_the_sentences_count_what_lies_below(lines):
     known = gains.keep_known(lines)
     printed = known.dropna(subset="published")
-    (first, ours), (papers,) = gains.say(lines), PAGE.say_papers(lines)
+    (first, ours), (papers,) = gains.describe(lines), PAGE.describe_papers(lines)
     below = (printed["published"] < printed["without_pretraining"]).sum()
     assert first.startswith(f"{below} of {len(printed)} printed scores are below")
     assert all(name in papers for name in results.list_papers().values())
@@ -88,7 +88,7 @@ def test_the_sentences_count_what_lies_below(lines):
 def test_where_nothing_is_known_there_is_nothing_to_say(lines, monkeypatch):
     monkeypatch.setattr(Study, "baselines", lambda _: KNOWN[:0])
     empty = gains.tabulate_gains(open_study("laptop"))
-    assert gains.say(empty) == [] and PAGE.by_dataset(empty).empty
+    assert gains.describe(empty) == [] and PAGE.by_dataset(empty).empty
     PAGE.draw_gains(empty)
 
 

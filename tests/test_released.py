@@ -131,7 +131,7 @@ def test_public_weights_are_those_of_a_revision_where_one_is_known(monkeypatch):
     found, known = find_model(open_study("released"), "bert-general"), params.load("models", "bert-general").revision
     assert (found.source, found.revision) == ("google-bert/bert-base-cased", known) and known
     unverified = find_model(open_study("released"), "albert-base")
-    assert unverified.revision == "main" and "revision unverified" in params.say_released("albert-base")
+    assert unverified.revision == "main" and "revision unverified" in params.describe_weights("albert-base")
     with pytest.raises(StudyError, match="'bio-electra': its weights were released outside the hub"):
         find_model(open_study("released"), "bio-electra")
 
@@ -139,7 +139,7 @@ def test_public_weights_are_those_of_a_revision_where_one_is_known(monkeypatch):
 def test_the_encoder_that_ships_is_read_where_it_lies(weights):
     found = find_model(open_study("laptop"), "encoder-14m")
     assert found.source == str(paths.ROOT / "model" / "encoder-14m") and found.fingerprint
-    assert params.say_released("encoder-14m") == "./model/encoder-14m of this repository"
+    assert params.describe_weights("encoder-14m") == "./model/encoder-14m of this repository"
 
 
 def test_quick_has_one_seed_and_one_candidate_of_the_papers_settings():

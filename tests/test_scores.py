@@ -107,11 +107,11 @@ def test_scores_are_held_against_the_bar_of_their_scale(outputs, score, verdict)
     ]}  # fmt: skip
     artefacts.write_json(paths.results("two-hours", "small-encoder", "ncbi-disease", "small-encoder"), result)
     study = open_study("two-hours")
-    sentences = scores.say_target(study, scores.tabulate_runs(study, study.budget.panel_runs()))
+    sentences = scores.describe_target(study, scores.tabulate_runs(study, study.budget.panel_runs()))
     expected = f"Bio-ELECTRA prints 78.32 (its Table 4); small-encoder {score:.2f} ± 1.00 over 3 seeds, {verdict}."
     assert sentences[0] == f"NCBI-disease, F1: {expected}"
     assert len(sentences) == 5 and all("; small-encoder n/a, " in sentence for sentence in sentences[1:])  # not yet run
-    assert scores.say_target(open_study("smoke"), tabulate("ddi")) == []
+    assert scores.describe_target(open_study("smoke"), tabulate("ddi")) == []
 
 
 def test_the_page_of_an_encoder_marks_what_lies_in_its_interval():

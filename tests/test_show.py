@@ -49,17 +49,17 @@ def test_sentences_say_what_ours_and_the_paper_add_on_the_same_places():
     steps = {"step": ["a over b", "a over b", "c over a"], "place": ["x", "y", "x"]}
     effect = pd.DataFrame(steps | {"paper": [1.0, 3.0, np.nan], "ours": [-2.0, np.nan, np.nan]})
     effect = effect.set_index(["step", "place"])
-    assert show.say_effects(effect) == [
+    assert show.describe_effects(effect) == [
         "a over b: -2.00 points on average over 1, ahead on 0; the paper prints +1.00 on these, +2.00 on all of its 2.",
         "c over a: not run at this scale; the paper prints none.",
     ]
-    assert show.say_baselines(fill(CELLS)) == "1 of 2 scores of ours do not beat the best without pretraining."
+    assert show.describe_baselines(fill(CELLS)) == "1 of 2 scores of ours do not beat the best without pretraining."
     texts = [show.sentences(open_study(scale), "one", "two").data for scale in ("laptop", "smoke")]
     assert texts[0] == "- one\n- two" and "made up" in texts[1] and "one" not in texts[1]
 
 
 def test_what_a_scale_gives_its_models_is_said():
-    text = show.say_budget(open_study("laptop"))
+    text = show.describe_budget(open_study("laptop"))
     assert "4 layers" in text and "4.0 million tokens" in text and "2,000 examples" in text and "each other" in text
-    assert "each other" not in show.say_budget(open_study("two-hours"))  # compared with a printed model
-    assert show.say_budget(open_study("paper")).count(".") == show.say_budget(open_study("smoke")).count(".") == 1
+    assert "each other" not in show.describe_budget(open_study("two-hours"))  # compared with a printed model
+    assert [show.describe_budget(open_study(scale)).count(".") for scale in ("paper", "smoke")] == [1, 1]

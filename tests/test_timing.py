@@ -57,7 +57,7 @@ def test_medians_and_shares_by_hand():
     assert (summary.loc[BERT, "tokens a second"], summary.loc[BERT, "GFLOP/s"]) == (500, 2)
     share = CELLS.find_share(TIMES, FACTS, ALBERT, BERT)  # the repetitions have 1/2, 1/4 and 1
     assert share == {"seconds": 0.5, "FLOPs": 0.75, "parameters": 0.25}
-    first, other = CELLS.say_times(TIMES, FACTS, "step")
+    first, other = CELLS.format_times(TIMES, FACTS, "step")
     assert "2 s a step of 1,000 tokens, from 2 to 4 over 3 repetitions" in first
     assert other.startswith(f"{ALBERT}: 1 s, 0.50 of the seconds of {BERT}, with 0.75 of its FLOPs")
 

@@ -121,7 +121,7 @@ def make(encoder: str, folder: Path, epochs: int, threads: int) -> None:
     dataset = join(open_sets(study), left_out)
     settings = params.load_finetuning(PROTOCOL, dataset.key, dataset.family, SCALE)
     settings = settings.model_copy(update={"epochs": [epochs], "runs": 1})
-    description = say_made(dataset, left_out)
+    description = describe_making(dataset, left_out)
     print(description, flush=True)
     finetune(study.encoder(encoder), dataset, settings, [SEED], folder.with_name(f"{folder.name}-runs"),
              Machine(threads=threads), save=folder)  # fmt: skip
@@ -129,7 +129,7 @@ def make(encoder: str, folder: Path, epochs: int, threads: int) -> None:
     add_to_card(folder, MADE, description)
 
 
-def say_made(dataset: Dataset, left_out: Counter) -> str:
+def describe_making(dataset: Dataset, left_out: Counter) -> str:
     """Return the card's part about the training sentences."""
     sets = ", ".join(key for keys in SETS.values() for key in keys)
     exclusions = "; ".join(f"{number:,} {reason}" for reason, number in left_out.items())

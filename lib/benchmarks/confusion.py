@@ -21,8 +21,8 @@ def pair_labels(dataset: Dataset, instances: Sequence[Instance], predicted: Sequ
         tagged_instances = zip(instances, predicted, strict=True)
         return [pair for instance, tags in tagged_instances for pair in pair_entities(instance, tags)]
     texts = [" / ".join(instance.inputs)[:LETTERS] for instance in instances]
-    gold_labels = [say_labels(instance.gold) for instance in instances]
-    predicted_labels = [say_labels(answer) for answer in predicted]
+    gold_labels = [format_labels(instance.gold) for instance in instances]
+    predicted_labels = [format_labels(answer) for answer in predicted]
     return list(zip(gold_labels, predicted_labels, texts, strict=True))
 
 
@@ -51,7 +51,7 @@ def pair_entities(sentence: Sentence, tags: Sequence[str]) -> Pairs:
     return pairs + [(NONE, kind, " ".join(sentence.words[first : last + 1])) for kind, first, last in unpaired]
 
 
-def say_labels(answer: str | float | Sequence[str]) -> str:
+def format_labels(answer: str | float | Sequence[str]) -> str:
     """Return one label, several labels or a number as one string."""
     return str(answer) if isinstance(answer, str | float) else "; ".join(answer) or NONE
 

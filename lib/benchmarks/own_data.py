@@ -81,19 +81,19 @@ def read_own_folder(folder: Path) -> OwnData:
         instances[split] = dataset.load(split, left_out=Counter() if is_shared else left_out)
     check_learnable(dataset, instances["train"])
     check_scorable(dataset, instances["test"])
-    dataset = replace(dataset, labels=say_some(list_labels(instances["train"])) or "a number")
-    notes = [f"{dataset.title}: {form}, {say_task(dataset)}"]
+    dataset = replace(dataset, labels=join_some(list_labels(instances["train"])) or "a number")
+    notes = [f"{dataset.title}: {form}, {describe_own_task(dataset)}"]
     notes += [f"not read: {name}" for name in list_unread(dataset)]
     notes += [f"left out: {number:,} {kind}" for kind, number in left_out.items() if number]
     division = []
     cut_splits = [split for split in instances if split != "train" and dataset.files[split] == dataset.files["train"]]
     if cut_splits:
-        notes.append(say_division(dataset, cut_splits, instances))
+        notes.append(describe_division(dataset, cut_splits, instances))
         for split in ("train", *cut_splits):
-            names = dict.fromkeys(map(say_name, instances[split]))
+            names = dict.fromkeys(map(name_instance, instances[split]))
             division += [(name, split) for name in names]
     parts = [summarise_part(dataset, split, instances[split]) for split in instances]
-    notes += [f"{row['part']}: {row['instances']:,} {say_instances(dataset)}, {row['labels']}" for row in parts]
+    notes += [f"{row['part']}: {row['instances']:,} {describe_instances(dataset)}, {row['labels']}" for row in parts]
     notes += compare_parts(instances)
     return OwnData(dataset, form, parts, notes, division)
 
@@ -204,12 +204,12 @@ def document_of(instance: Instance) -> str:
     return instance.group if isinstance(instance, Pair) else instance.document
 
 
-def say_name(instance: Instance) -> str:
+def name_instance(instance: Instance) -> str:
     """Return an instance's name in the division: its document, else a sentence's words or a row number."""
     return document_of(instance) or (instance.inputs[0] if isinstance(instance, Sentence) else f"row {instance.id}")
 
 
-def say_division(dataset: Dataset, divided: list[str], loaded: dict[str, list[Instance]]) -> str:
+def describe_division(dataset: Dataset, divided: list[str], loaded: dict[str, list[Instance]]) -> str:
     """Describe which parts were cut off the training part, and by which unit."""
     unit, warning = "row", ""
     if any(map(document_of, loaded["train"])):
@@ -264,7 +264,7 @@ def check_scorable(dataset: Dataset, test: Sequence[Instance]) -> None:
         raise StudyError(f"{show_path(dataset.paths('test')[0])}: the test part has no {missing}: it gives no score")
 
 
-def say_task(dataset: Dataset) -> str:
+def describe_own_task(dataset: Dataset) -> str:
     """Describe the task in words."""
     descriptions = {
         "entity-type-f1": "entities to be tagged",
@@ -275,7 +275,7 @@ def say_task(dataset: Dataset) -> str:
     return f"{descriptions[dataset.metric]} ({dataset.labels})"
 
 
-def say_instances(dataset: Dataset) -> str:
+def describe_instances(dataset: Dataset) -> str:
     return {"tagging": "sentences", "documents": "texts"}.get(dataset.family, "pairs")
 
 
@@ -295,7 +295,7 @@ def list_unread(dataset: Dataset) -> list[str]:
 def summarise_part(dataset: Dataset, split: str, instances: Sequence[Instance]) -> dict:
     """Summarise a part: its file, documents, instances, and the count of each label."""
     documents = set(filter(None, map(document_of, instances)))
-    labels = say_some([f"{label} {count:,}" for label, count in sorted(count_labels(instances).items())])
+    labels = join_some([f"{label} {count:,}" for label, count in sorted(count_labels(instances).items())])
     if dataset.family == "similarity":
         scores = [instance.label for instance in instances]
         labels = f"scores of {min(scores):g} to {max(scores):g}"
@@ -318,10 +318,10 @@ def compare_parts(loaded: dict[str, list[Instance]]) -> list[str]:
         counts = count_labels(loaded[split])
         new_labels = [f"{label} ({counts[label]:,})" for label in sorted(counts) if label not in known_labels]
         if new_labels:
-            notes.append(f"{split} has labels that train lacks and no model can find: {say_some(new_labels)}")
+            notes.append(f"{split} has labels that train lacks and no model can find: {join_some(new_labels)}")
     return notes
 
 
-def say_some(names: list[str]) -> str:
+def join_some(names: list[str]) -> str:
     """Join names into one string, at most SHOWN of them."""
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")

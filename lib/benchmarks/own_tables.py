@@ -65,7 +65,7 @@ def read_instances(path: Path, columns: tuple[str, ...]) -> list[Labelled | Pair
         if missing := [name for name in columns if name not in row]:
             raise StudyError(f"{location}: no {' and '.join(missing)}, which the other rows or files have")
         texts = [read_word(location, row, name) for name in columns if name.startswith("text")]
-        document, answer = say_value(row.get("document")), read_answer(location, row, columns[-1])
+        document, answer = format_value(row.get("document")), read_answer(location, row, columns[-1])
         if len(texts) == 1:
             instances.append(Labelled(str(number), (texts[0],), answer, document))
         else:
@@ -90,13 +90,13 @@ def read_answer(place: str, row: Row, column: str) -> tuple[str, ...] | float:
         return score
     if column == "label":
         return (read_word(place, row, column),)
-    labels = row[column] if isinstance(row[column], list) else parse_list(say_value(row[column]))
+    labels = row[column] if isinstance(row[column], list) else parse_list(format_value(row[column]))
     if not all(isinstance(label, str | int) for label in labels):
         raise StudyError(f"{place}: expected labels separated by ; or a JSON list of them")
     return tuple(sorted({str(label).strip() for label in labels} - {""}))
 
 
-def say_value(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a cell as text, including a JSON number such as 0; null gives an empty string."""
     return "" if value is None else str(value).strip()
 

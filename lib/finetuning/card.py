@@ -7,7 +7,7 @@ import yaml
 
 from lib.benchmarks import registry
 from lib.benchmarks.datasets import LOWEST
-from lib.finetuning.protocol import say_settings
+from lib.finetuning.protocol import describe_settings
 from lib.finetuning.runs import average_folds
 
 TASKS = {  # family -> the hub's name for the task
@@ -73,10 +73,10 @@ def write_tuned_card(record: dict, result: dict, facts: dict[str, str]) -> str:
     origin = f"seed {saved_run['seed']}" + (
         f", fold {saved_run['fold']}" if len({run["fold"] for run in result["runs"]}) > 1 else ""
     )
-    origin += f", {say_choice(record, result['main score'])}"
+    origin += f", {describe_choice(record, result['main score'])}"
     rows = {name: value for name, value in facts.items() if name != "hub"}
     rows |= {"dataset": f"{dataset['title']} (`{dataset['key']}`)", "saved": origin,
-             "settings": say_settings(result["chosen on dev"]) + f", head {task['settings']['head']}",
+             "settings": describe_settings(result["chosen on dev"]) + f", head {task['settings']['head']}",
              "sequences": f"{task['max_length']} tokens at most", "trained on": saved_run["device"],
              "commit": saved_run["commit"], "fingerprint": saved_run["fingerprint"]}  # fmt: skip
     parts = [
@@ -85,15 +85,15 @@ def write_tuned_card(record: dict, result: dict, facts: dict[str, str]) -> str:
         DOES[dataset["family"]].format(labels=dataset["labels"]),
         "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]),
         "## Scores",
-        say_scores(saved_run, seed_scores),
+        describe_scores(saved_run, seed_scores),
         "## To open it",
-        say_how(record),
+        describe_loading(record),
     ]
     entry = registry.DATASETS.get(dataset["key"])
     return "\n\n".join([*parts, *([RESTRICTED] if entry and entry.access != "public" else [])]) + "\n"
 
 
-def say_choice(record: dict, score: str) -> str:
+def describe_choice(record: dict, score: str) -> str:
     """Return why this run's model was saved."""
     if record["dev"] is None:
         return "the first: there is no development set to choose on"
@@ -131,7 +131,7 @@ def deviation(values: list[float]) -> float:
     return statistics.stdev(values) if len(values) > 1 else math.nan
 
 
-def say_scores(run: dict, lines: dict[str, list[float]]) -> str:
+def describe_scores(run: dict, lines: dict[str, list[float]]) -> str:
     """Return a table of test scores: this model's, and the mean and standard deviation over seeds."""
     rows = ["| score | this model | mean over seeds | standard deviation | seeds |", "|---|---|---|---|---|"]
     for name, values in lines.items():
@@ -141,7 +141,7 @@ def say_scores(run: dict, lines: dict[str, list[float]]) -> str:
     return "\n".join(["On the test set, which nothing was chosen on.", "", *rows])
 
 
-def say_how(record: dict) -> str:
+def describe_loading(record: dict) -> str:
     """Return how to load the model, and the format of the texts that it takes."""
     task = record["task"]
     family, settings = task["dataset"]["family"], task["settings"]

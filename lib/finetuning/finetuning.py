@@ -18,7 +18,7 @@ from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import predictions, runs, saved, spans, tuning
 from lib.finetuning.examples import BucketedBatches
-from lib.finetuning.protocol import VERSION, FinetuningSettings, say_settings
+from lib.finetuning.protocol import VERSION, FinetuningSettings, describe_settings
 from lib.finetuning.splits import Splits
 from lib.modeling import costs, heads, loading, models
 from lib.progress import Progress
@@ -186,7 +186,8 @@ class Finetuning:
     def try_out(self, candidate: dict, seed: int) -> float:
         """Return a candidate's score on the development set, LOWEST if it is undefined."""
         words = [f"{name.replace('_', '-')}-{value}" for name, value in candidate.items()]
-        run = self.train(candidate, seed, 1, ".".join(["try", *words]), self.splits.choice, say_settings(candidate))
+        name = ".".join(["try", *words])
+        run = self.train(candidate, seed, 1, name, self.splits.choice, describe_settings(candidate))
         return fill_undefined(run["scores"][self.dataset.main_score])
 
     def search(self, seed: int) -> list[dict]:
@@ -353,7 +354,7 @@ class Finetuning:
                 with artefacts.whole_file(first.path) as temporary:
                     save_file(first_model.state_dict(), temporary, metadata={"fingerprint": fingerprint})
         model.load_state_dict(load_file(first.path))
-        return f"{first.dataset.key}, its {base} split, with " + say_settings(candidate)
+        return f"{first.dataset.key}, its {base} split, with " + describe_settings(candidate)
 
 
 def resolve_settings(settings: FinetuningSettings, candidate: dict) -> dict:

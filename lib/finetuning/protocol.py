@@ -71,6 +71,6 @@ class FinetuningSettings(Settings):
         return max(candidate["epochs"], -(-(self.min_steps or 0) // in_epoch))
 
 
-def say_settings(candidate: dict) -> str:
+def describe_settings(candidate: dict) -> str:
     """Describe a candidate's settings in words."""
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in candidate.items())

@@ -35,7 +35,7 @@ def ask(options: argparse.Namespace) -> str:
     shares = {key: workload.share_cut(study, loaded[encoder], key, protocol) for key in at_hand}
     for key, (lacking, cut) in shares.items():
         print(f"{key}: {lacking:.1%} of its words hold an unknown token, {cut:.1%} are cut into three tokens or more")
-    cut = {key: say_cut(study, loaded[encoder], key, protocol) for key in at_hand} if user_data else {}
+    cut = {key: describe_cut(study, loaded[encoder], key, protocol) for key in at_hand} if user_data else {}
     unsaved = anew.list_unsaved(study, options.model, at_hand, protocol, options.save) if options.save else []
     if unsaved:
         print(f"not saved yet, so every seed is trained, also where its score is there: {', '.join(unsaved)}")
@@ -68,7 +68,7 @@ def keep_own(study: "Study", data: OwnData) -> str:
     return key
 
 
-def say_cut(study: "Study", encoder: "Encoder", key: str, protocol: str) -> dict[str, tuple[int, int]]:
+def describe_cut(study: "Study", encoder: "Encoder", key: str, protocol: str) -> dict[str, tuple[int, int]]:
     """Print and return the counts of workload.count_cut."""
     counts = workload.count_cut(study, encoder, key, protocol)
     length = encoder.length(study.protocol(protocol, key).max_length)

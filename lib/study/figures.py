@@ -89,7 +89,7 @@ def list_named(figure: Figure) -> list[tuple[Artist, list[str]]]:
         for line in axes.lines:
             if line.get_marker() not in ("", "None"):
                 points, label = line.get_xydata(), label_of.get(line, line.get_label())
-                texts = getattr(line, "names", None) or [say_values(axes, label, *point) for point in points]
+                texts = getattr(line, "names", None) or [format_values(axes, label, *point) for point in points]
                 is_drawn = pd.notna(points).all(axis=1)
                 artist_texts.append((line, [text for text, drawn in zip(texts, is_drawn, strict=True) if drawn]))
         for bars in (group for group in axes.containers if isinstance(group, BarContainer)):
@@ -97,11 +97,11 @@ def list_named(figure: Figure) -> list[tuple[Artist, list[str]]]:
                 width, height = bar.get_width(), bar.get_height()
                 is_horizontal = bars.orientation == "horizontal"
                 end = (width, bar.get_y() + height / 2) if is_horizontal else (bar.get_x() + width / 2, height)
-                artist_texts.append((bar, [say_values(axes, bars.get_label(), *end)]))
+                artist_texts.append((bar, [format_values(axes, bars.get_label(), *end)]))
     return artist_texts
 
 
-def say_values(axes, label: str, x: float, y: float) -> str:
+def format_values(axes, label: str, x: float, y: float) -> str:
     """Describe a point: its series, its labels on categorical axes, its numbers with the labels of their axes."""
     words, numbers = [] if label.startswith("_") else [label], []
     for axis, value in ((axes.xaxis, x), (axes.yaxis, y)):

@@ -58,7 +58,7 @@ def add_references(lines: pd.DataFrame, study: "Study") -> pd.DataFrame:
     for gain, (score, baseline) in GAINS.items():
         lines[gain] = (lines[score] - lines[baseline]).astype(float).round(2)
     size_differences = read_counts(study)
-    return lines.assign(note=[say_caveats(line, size_differences) for line in lines.to_dict("records")])
+    return lines.assign(note=[describe_caveats(line, size_differences) for line in lines.to_dict("records")])
 
 
 def find_reference(dataset: str, known: set[str]) -> str:
@@ -86,7 +86,7 @@ def read_counts(study: "Study") -> dict[tuple[str, str], str]:
     return differences
 
 
-def say_caveats(line: dict, counted: dict[tuple[str, str], str]) -> str:
+def describe_caveats(line: dict, counted: dict[tuple[str, str], str]) -> str:
     """Return the caveats to know before reading a line's gains; empty if there are none."""
     caveats = []
     if line["model"] in params.BASELINES:
@@ -120,7 +120,7 @@ def list_distances(lines: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     return known_lines["above_without_pretraining"].dropna(), keep_ours(known_lines)["ours_above_without_pretraining"]
 
 
-def say(lines: pd.DataFrame) -> list[str]:
+def describe(lines: pd.DataFrame) -> list[str]:
     """Summarise in sentences what pretraining buys in print and here; empty if nothing is known."""
     printed, ours = list_distances(lines)
     sentences = []

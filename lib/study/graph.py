@@ -112,7 +112,7 @@ class Counter:
         self.done += 1
         seconds_left = (self.spoken - self.begun) / self.done * (self.total - self.done)
         return f"; {self.done} of {self.total}" + (
-            f", about {say_time(seconds_left)} left" if self.done < self.total else ""
+            f", about {format_time(seconds_left)} left" if self.done < self.total else ""
         )
 
     def report(self, process: subprocess.Popen) -> None:
@@ -127,7 +127,7 @@ class Counter:
                         print(f"{datetime.now():%H:%M:%S} runs    {lock.stem}{progress and ': '}{progress}", flush=True)
 
 
-def say_time(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """Format a duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -142,13 +142,13 @@ def describe_plan(targets: plan.Plan, output: str) -> str:
     times = pd.DataFrame(rows).groupby(["stage", "why"], sort=False)["seconds"]
     counts = times.agg(jobs="size", known="count", seconds="sum").reset_index()
     counts = counts.sort_values("stage", key=lambda stages: stages.map(plan.STAGES.index), kind="stable")
-    counts["about"] = [say_time(row.seconds) if row.known == row.jobs else "" for row in counts.itertuples()]
+    counts["about"] = [format_time(row.seconds) if row.known == row.jobs else "" for row in counts.itertuples()]
     table = counts[["stage", "jobs", "why", "about"]].to_markdown(index=False)
     summary = f"{table}\n{len(rows)} jobs"
     n_known = counts["known"].sum()
     if not n_known:
         return summary
-    duration = say_time(counts["seconds"].sum())
+    duration = format_time(counts["seconds"].sum())
     return f"{summary}; {n_known} of them about {duration} one after the other, by earlier runs of the same notebooks"
 
 
@@ -161,12 +161,12 @@ def list_planned_jobs(targets: plan.Plan, output: str) -> list[dict]:
             stage, keys = receipt[1], receipt[2].split("--")
             reason = re.search(r"reason: (.*)", block)[1]
             changes = targets.changes(stage, keys) if reason.startswith("Params") else []
-            why = "; ".join(dict.fromkeys(say_change(*change) for change in changes)) or say_reason(reason)
+            why = "; ".join(dict.fromkeys(describe_change(*change) for change in changes)) or describe_reason(reason)
             rows.append({"stage": stage, "why": why, "seconds": seconds.get(targets.notebook(stage, *keys), nan)})
     return rows
 
 
-def say_reason(reason: str) -> str:
+def describe_reason(reason: str) -> str:
     """Return the study's words for one of Snakemake's reasons, or the reason itself if there are none."""
     for prefix, phrase in REASONS.items():
         if reason.startswith(prefix):
@@ -174,7 +174,7 @@ def say_reason(reason: str) -> str:
     return reason
 
 
-def say_change(name: str, before: str, now: str) -> str:
+def describe_change(name: str, before: str, now: str) -> str:
     """Describe a changed setting: its old and new value, unless these mean nothing to a reader."""
     before, now = (value if len(value) <= 40 else f"{value[:37]}..." for value in (before, now))
     return CHANGED.get(name.rpartition(", ")[2], f"{name}: {before} -> {now}")

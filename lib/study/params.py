@@ -187,7 +187,7 @@ def why_no_weights(key: str, scale: str) -> str:
     return f"no folder {model.released} in $RELEASED" if folder and not folder.is_dir() else ""
 
 
-def say_released(key: str) -> str:
+def describe_weights(key: str) -> str:
     """Describe where a model's public weights are and at which revision, or why there are none."""
     model = load(find_kind(key), key)
     if not model.released:

@@ -166,14 +166,14 @@ def list_findings() -> str:
     """List the main findings in the record's tables (Markdown)."""
     audit, bought = (results.read_table(paths.recorded(paths.table("laptop", name))) for name in ("audit", "gains"))
     recipes = claims.list_measured_recipes(claims.read_verdicts(open_study("weekend")))
-    findings = [say_audit(audit)]
+    findings = [describe_audit(audit)]
     if len(recipes):
-        findings.append(say_recipes(recipes))
-    findings += [say_beaten(bought), say_tagger()]
+        findings.append(describe_recipes(recipes))
+    findings += [describe_beaten(bought), describe_tagger()]
     return "\n".join(f"- {finding}" for finding in findings)
 
 
-def say_audit(audit: pd.DataFrame) -> str:
+def describe_audit(audit: pd.DataFrame) -> str:
     derived = audit[~audit["kind"].isin(("two tables", "two papers"))]
     return (
         f"**Printed numbers.** {(derived['verdict'] == 'differs').sum()} of {len(derived)} numbers that follow from "
@@ -182,7 +182,7 @@ def say_audit(audit: pd.DataFrame) -> str:
     )
 
 
-def say_recipes(measured: pd.DataFrame) -> str:
+def describe_recipes(measured: pd.DataFrame) -> str:
     """Count the verdicts on recipes, and quote the first claim in list order, not the one with the largest effect."""
     counts = measured["verdict"].value_counts()
     tally = ", ".join(f"{counts[verdict]} {words}" for verdict, words in claims.VERDICTS.items() if verdict in counts)
@@ -195,7 +195,7 @@ def say_recipes(measured: pd.DataFrame) -> str:
     )
 
 
-def say_beaten(bought: pd.DataFrame) -> str:
+def describe_beaten(bought: pd.DataFrame) -> str:
     printed, ours = gains.list_distances(bought)
     return (
         f"**Baselines.** Methods without pretraining beat {(printed < 0).sum()} of {len(printed)} printed scores and "
@@ -204,7 +204,7 @@ def say_beaten(bought: pd.DataFrame) -> str:
     )
 
 
-def say_tagger() -> str:
+def describe_tagger() -> str:
     """Compare the tagger that ships with the baselines, with the first dataset of its table as an example."""
     table = results.read_table(exploring.TAGGER / "scores.csv")
     n_above, example = (table["f1"] > table["baseline f1"]).sum(), table.iloc[0]
@@ -222,10 +222,11 @@ def summarise_scale(scale: str) -> str:
     measured claims about recipes and the models' scores; any other gets its claims counted by kind and verdict.
     """
     study = open_study(scale)
-    summary = f"Scale **{study.budget.title}**. {show.say_budget(study)}\n\n"
+    summary = f"Scale **{study.budget.title}**. {show.describe_budget(study)}\n\n"
     if study.budget.target:
         panels = results.find_table(paths.table(scale, "panels"))
-        return summary + "\n".join(f"- {line}" for line in ([] if panels is None else scores.say_target(study, panels)))
+        findings = [] if panels is None else scores.describe_target(study, panels)
+        return summary + "\n".join(f"- {finding}" for finding in findings)
     if study.budget.pretrainings > 1:
         table = scores.compare_pretrainings(study).to_markdown(index=False, disable_numparse=True)
         return summary + "\n".join([*claims.list_recipes(claims.read_verdicts(study)), "", table, "", PRETRAININGS])

@@ -189,7 +189,7 @@ def describe_score(run: dict, main_score: str) -> dict:
 def find_source(study: "Study", model: str, protocol: str) -> str:
     """Return where an encoder comes from: its name on the hub, its folder's name, or pretraining here; else empty."""
     if params.is_released(model, study.scale):
-        return params.say_released(model)
+        return params.describe_weights(model)
     if params.is_model(model):
         return f"pretrained at scale {study.scale}"
     if not paths.evaluation(study.scale, model, protocol).exists():

@@ -242,7 +242,7 @@ def totals(study: "Study", lines: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["protocol", "mean", "model", "sets", "of", "ours", "missing"])
 
 
-def say_target(study: "Study", lines: pd.DataFrame) -> list[str]:
+def describe_target(study: "Study", lines: pd.DataFrame) -> list[str]:
     """Compare each score with the target's printed one, in a sentence each (Markdown); none if the scale has no target.
 
     A target is reached if the mean over seeds is no lower than the printed number.

@@ -11,7 +11,7 @@ from IPython.display import HTML, Markdown
 from lib import artefacts
 from lib.benchmarks import registry
 from lib.benchmarks.datasets import Dataset
-from lib.finetuning.protocol import say_settings
+from lib.finetuning.protocol import describe_settings
 from lib.study import params, paths, results
 from lib.study.tables import PLACE
 
@@ -81,7 +81,7 @@ def sentences(study: "Study", *said: str) -> Markdown:
     return Markdown("\n".join(f"- {sentence}" for sentence in said))
 
 
-def say_budget(study: "Study") -> str:
+def describe_budget(study: "Study") -> str:
     """Say in two sentences what budget each model has at a scale.
 
     Only the seeds are named if the papers decide the rest, or if the data are made up.
@@ -158,14 +158,14 @@ def quote(rows: Sequence[dict], dataset: Dataset, show_text: bool) -> HTML | Mar
     return table(rows) if rows else Markdown("There is none.")
 
 
-def say_runs(study: "Study", result: dict) -> list[str]:
+def describe_runs(study: "Study", result: dict) -> list[str]:
     """Summarise the runs of one model on one dataset in sentences: scores, training data, settings, baselines."""
     runs, main_score = results.list_runs(result), result["main score"]
     seeds = runs.groupby("seed")[main_score].mean()
     first_run = result["runs"][0]
     instances, sequences, cut = first_run["instances"], first_run["rows"], first_run["cut"]
     split = next(name for name in instances if name != "test")
-    settings = say_settings(result["chosen on dev"])
+    settings = describe_settings(result["chosen on dev"])
     if result["candidates"]:
         settings += f", the best of {len(result['candidates'])} on the development set"
     statements = [
@@ -192,7 +192,15 @@ def without_encoder(study: "Study", result: dict) -> dict[str, float]:
     return {name: row[key] for key, name in REFERENCES.items() if pd.notna(row[key])}
 
 
-def say_effects(effect: pd.DataFrame, unit: str = "points") -> list[str]:
+def describe_table(effect: pd.DataFrame, filled: pd.DataFrame, unit: str = "points") -> list[str]:
+    """Say what a table shows: each step's effect, what our numbers substitute, and how many scores miss the baseline.
+
+    `effect`: as for describe_effects; `filled`: rows of the table, from tables.fill.
+    """
+    return [*describe_effects(effect, unit), *describe_replacements(filled), describe_baselines(filled)]
+
+
+def describe_effects(effect: pd.DataFrame, unit: str = "points") -> list[str]:
     """Say in a sentence per step what it adds on average: ours, and the paper's on the same places and on all of its.
 
     `effect`: indexed by step and place, with the columns paper and ours, as for figures.effects.
@@ -203,12 +211,12 @@ def say_effects(effect: pd.DataFrame, unit: str = "points") -> list[str]:
         ours_text = "not run at this scale"
         if len(ours):
             ours_text = f"{ours.mean():+.2f} {unit} on average over {len(ours)}, ahead on {(ours > 0).sum()}"
-        printed_text = say_printed_effect(places["paper"].dropna(), ours.index)
+        printed_text = describe_printed_effect(places["paper"].dropna(), ours.index)
         statements.append(f"{step}: {ours_text}; the paper prints {printed_text}.")
     return statements
 
 
-def say_printed_effect(printed: pd.Series, run_here: pd.Index) -> str:
+def describe_printed_effect(printed: pd.Series, run_here: pd.Index) -> str:
     """Say the mean effect that a paper prints: over the places that were run here, and over all."""
     if printed.empty:
         return "none"
@@ -220,14 +228,14 @@ def say_printed_effect(printed: pd.Series, run_here: pd.Index) -> str:
     return f"{shared.mean():+.2f} on {shared_text}, {overall}"
 
 
-def say_substitutions(filled: pd.DataFrame) -> list[str]:
+def describe_replacements(filled: pd.DataFrame) -> list[str]:
     """Say in a sentence which models or protocols our numbers substitute for the paper's; empty if none."""
     rows = filled.dropna(subset="ours")
     substitutions = dict.fromkeys(name for text in rows["substituted"] for name in text.split(", ") if name)
     return [f"Ours has {', '.join(substitutions)}."] if substitutions else []
 
 
-def say_baselines(filled: pd.DataFrame) -> str:
+def describe_baselines(filled: pd.DataFrame) -> str:
     """Say how many of our scores do not beat the best baseline, among the cells that have one."""
     compared = filled.dropna(subset=["ours", "without_pretraining"])
     if compared.empty:
@@ -329,7 +337,7 @@ def models(cells: pd.DataFrame, study: "Study") -> HTML:
     for (key, substituted), printed in names.items():
         model, row = params.load("models", key), {"printed": ", ".join(printed), "ours": key}
         if params.is_released(key, study.scale):
-            row |= {"public weights": params.say_released(key), "in its place": substituted}
+            row |= {"public weights": params.describe_weights(key), "in its place": substituted}
         else:
             texts = ", then ".join(params.list_texts(key)) or "nothing"
             row |= {"pretrained on": texts, "vocabulary": model.vocabulary, "in its place": substituted,
@@ -341,7 +349,7 @@ def models(cells: pd.DataFrame, study: "Study") -> HTML:
 def encoders(models: Iterable[str]) -> HTML:
     """Show published encoders: their public weights, papers and pretraining text."""
     entries = {key: params.load("encoders", key) for key in models}
-    return table({"encoder": key, "title": encoder.title, "public weights": params.say_released(key),
+    return table({"encoder": key, "title": encoder.title, "public weights": params.describe_weights(key),
                   "from": encoder.source}
                  for key, encoder in entries.items())  # fmt: skip
 
@@ -355,7 +363,7 @@ def show_pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
     rows = []
     for key in dict.fromkeys(name for name in cells["model"] if params.is_model(name)):
         if params.is_released(key, study.scale):
-            rows.append({"model": key, "public weights": params.say_released(key)})
+            rows.append({"model": key, "public weights": params.describe_weights(key)})
             continue
         model, phases = params.load("models", key), params.load_pretraining(key, study.scale).phases
         records = [artefacts.read_record(paths.corpus(study.scale, corpus)) for corpus in model.corpora]

@@ -228,7 +228,7 @@ class Study:
         keys = {"model": work.encoder.key, "model title": work.encoder.title, "dataset": dataset, "protocol": protocol,
                 "scale": self.scale}  # fmt: skip
         if params.is_released(model, self.scale):
-            keys["weights"] = params.say_released(model)
+            keys["weights"] = params.describe_weights(model)
         save = save or requests.name_save_folder(self.scale, work.encoder.key, dataset, protocol)
         facts = {"protocol": protocol, "scale": self.scale}
         result = keys | work.run(params.list_seeds(work.encoder.key, self.scale), save, facts)
