@@ -82,6 +82,15 @@ COMPARISONS = (Comparison("bert-random", "bert-general", "lee", ("ncbi-disease",
 IN_COPIES = {"HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": ""}
 
 
+# The command line with a report that is left as it is.
+WITHOUT_REPORT = """
+import sys
+from lib.study import cli, paths, report
+report.build_report = lambda scale: (paths.output(scale, "report", "index.html"), False)
+sys.exit(cli.main({}))
+"""
+
+
 class Study:
     """A copy of the study at a tiny smoke scale: two models, one dataset, two tables."""
 
@@ -153,6 +162,10 @@ class Study:
     def run(self, *words: str, fails: bool = False) -> str:
         """Run to the end, in a child of the warm parent, which has imported what takes long; what was printed."""
         return finish(self.start_python("-SP", "lib/study/submit.py", "lib.study.cli", *words), fails)
+
+    def run_without_report(self, *words: str, fails: bool = False) -> str:
+        """The same without the report at its end, for tests that do not look at it."""
+        return finish(self.start_code(WITHOUT_REPORT.format([*words])), fails)
 
     def run_code(self, code: str) -> str:
         """What lines of Python print that read this copy."""

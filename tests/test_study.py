@@ -93,7 +93,7 @@ def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_numbers(finished_st
         finished = artefacts_of(study)
     assert re.search(r"^pretrain +[12] of 2 done$", status := study.run("--status", "lee-4"), re.M)
     assert re.search(r"^interrupted +30_finetune_words", status, re.M)
-    study.run("lee-4")
+    study.run_without_report("lee-4")
     assert len(finished) >= 3
     assert finished.items() <= artefacts_of(study).items()
     for name in ("tables/lee-4.csv", "models/bert-random/model.safetensors", "models/bert-general/model.safetensors"):
@@ -137,7 +137,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     notebook = nbformat.read(path, as_version=4)
     notebook.cells[-2].source += "\nprint('more')"
     nbformat.write(notebook, path)
-    again = {name.split("--")[0] for name in jobs_started(study.run("lee-4"))}
+    again = {name.split("--")[0] for name in jobs_started(study.run_without_report("lee-4"))}
     assert again == {"23_pretrain", "30_finetune_words", "40_biobert"}
     assert artefacts_of(study) == before
 
@@ -172,15 +172,16 @@ def test_again_makes_anew_what_is_named_and_what_follows_is_done_where_the_conte
         return weights.read_bytes(), scores, table.read_text()
 
     before, made = read(), weights.stat().st_mtime_ns
-    assert jobs_started(study.run("bert-general", "--again")) == ["23_pretrain--bert-general"]
+    assert jobs_started(study.run_without_report("bert-general", "--again")) == ["23_pretrain--bert-general"]
     assert weights.stat().st_mtime_ns > made and read() == before  # anew, and the same
-    assert jobs_started(study.run("lee-4")) == []
+    assert jobs_started(study.run_without_report("lee-4")) == []
 
     study.edit_text("lib/training/optimizers.py", "return phase.learning_rate *", "return 0.1 * phase.learning_rate *")
-    assert jobs_started(study.run("lee-4")) == []
-    assert jobs_started(study.run("bert-general", "--again")) == ["23_pretrain--bert-general"]
+    assert jobs_started(study.run_without_report("lee-4")) == []
+    assert jobs_started(study.run_without_report("bert-general", "--again")) == ["23_pretrain--bert-general"]
     assert read()[0] != before[0] and read()[1:] == before[1:]
-    assert jobs_started(study.run("lee-4")) == ["30_finetune_words--bert-general--lee--tagging", "40_biobert"]
+    again = jobs_started(study.run_without_report("lee-4"))
+    assert again == ["30_finetune_words--bert-general--lee--tagging", "40_biobert"]
     assert all(now != then for now, then in zip(read(), before, strict=True))
 
 
@@ -362,7 +363,7 @@ def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path)
 
     key, _, protocol = path.stem.partition("--")
     words += ["--datasets", "ncbi-disease", "--save", str(tmp_path / "saved")]
-    output = study.run(*words)  # the scores are there, and the models are not
+    output = study.run_without_report(*words)  # the scores are there, and the models are not
     assert "not saved yet, so every seed is trained, also where its score is there: ncbi-disease" in output
     page = f"30_finetune_words--{key}--{protocol}--tagging"
     assert page in jobs_started(output)
@@ -373,9 +374,10 @@ def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path)
     assert [*runs.values()] == [run["scores"] for run in ours]
     card = (tmp_path / "saved/ncbi-disease/README.md").read_text()
     assert "| protocol | lee |" in card and str(tmp_path) not in card
-    assert jobs_started(study.run(*words)) == []
+    assert jobs_started(study.run_without_report(*words)) == []
     shutil.rmtree(tmp_path / "saved")
-    assert page in jobs_started(study.run(*words)) and (tmp_path / "saved/ncbi-disease/model.safetensors").exists()
+    assert page in jobs_started(study.run_without_report(*words))
+    assert (tmp_path / "saved/ncbi-disease/model.safetensors").exists()
 
 
 def test_an_encoder_is_put_through_data_of_ones_own(study, tmp_path):
