@@ -64,20 +64,6 @@ class Progress:
             )
 
 
-class Bar:
-    """A progress line on the terminal that updates in place; silent if standard error is no terminal, or if `quiet`."""
-
-    def __init__(self, what: str, total: int, quiet: bool = False):
-        self.what, self.total, self.shows = what, total, sys.stderr.isatty() and not quiet
-        self.begun = time.monotonic()
-
-    def update(self, done: int) -> None:
-        if self.shows:
-            seconds_left = (time.monotonic() - self.begun) / max(1, done) * (self.total - done)
-            line = f"\r{self.what}: {done:,} of {self.total:,}, {seconds_left:.0f} s left \x1b[K"
-            print(line, end="" if done < self.total else "\n", file=sys.stderr, flush=True)
-
-
 def draw_log(axes, name: str, log: list[dict]) -> None:
     """Plot loss against tokens, with the held-out loss as markers if there is one."""
     tokens = [row["tokens"] for row in log]

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_encoders import FAMILIES, make
 from test_saved import work_on
+from tqdm import tqdm
 from transformers import AutoModelForTokenClassification, pipeline
 
 from lib.benchmarks import metrics, own_tables, pubtator, registry, standoff
@@ -342,7 +343,7 @@ def test_no_more_is_read_than_a_window(monkeypatch):
     monkeypatch.setattr(labelling, "WINDOW", 10)
     read_numbers = []
     documents = (read_numbers.append(number) or formats.NewText("", str(number), "four") for number in range(100))
-    windows = labelling.follow(documents, labelling.Bar("tag", 100))
+    windows = labelling.follow(documents, tqdm(total=100, disable=True))
     assert [len(next(windows)), len(read_numbers), len(next(windows)), len(read_numbers)] == [3, 3, 3, 6]
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import optuna
-from optuna.study import MaxTrialsCallback
 from optuna.trial import TrialState
 
 from lib import artefacts
@@ -22,7 +21,6 @@ def search(
     trial's settings with its number and `score`.
     """
     study = load_search(path, name)
-    callback = MaxTrialsCallback(trials, states=(TrialState.COMPLETE,))
 
     def try_point(trial: optuna.Trial) -> float:
         return score({key: trial.suggest_categorical(key, values) for key, values in space.items()})
@@ -30,7 +28,7 @@ def search(
     while sum(trial.state == TrialState.COMPLETE for trial in study.get_trials(deepcopy=False)) < trials:
         trial_count = len(study.get_trials(deepcopy=False))
         study.sampler = optuna.samplers.TPESampler(seed=seed * 10_007 + trial_count, constant_liar=True)
-        study.optimize(try_point, n_trials=1, callbacks=[callback])
+        study.optimize(try_point, n_trials=1)
     return list_trials(study)
 
 

@@ -9,14 +9,16 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tqdm import tqdm
+
 from lib import artefacts
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.progress import Bar
 from lib.study import paths
 
 if TYPE_CHECKING:  # importing torch takes seconds
     from lib.finetuning.formats import NewText
+    from lib.finetuning.new_text import Entity
     from lib.finetuning.saved import Saved
 
 WINDOW = 400_000  # characters that are read, sorted by length and predicted together
@@ -83,8 +85,10 @@ def label(command: str, options: argparse.Namespace, ends: ExitStack) -> None:
     for model in models:
         new_text.check_task(model, command)
     count = sum(1 for document in read_inputs(files) if command == "tag" or make_document_instance(models[0], document))
-    bar = Bar(command, count, quiet=output is None and sys.stdout.isatty())
-    predictions = (tag_documents if command == "tag" else classify_documents)(models, follow(read_inputs(files), bar))
+    hidden = True if output is None and sys.stdout.isatty() else None  # None: hidden unless stderr is a terminal
+    predict = tag_window if command == "tag" else classify_window
+    windows = follow(read_inputs(files), tqdm(total=count, desc=command, unit="text", disable=hidden))
+    predictions = (pair for window in windows for pair in zip(window, predict(models, window), strict=True))
     if form == "brat":
         write_folder(output, predictions)
     else:
@@ -155,39 +159,36 @@ def read_inputs(files: list[Path]) -> Iterator["NewText"]:
             yield document._replace(id=f"{file.stem}-{document.id}") if numbered else document
 
 
-def follow(documents: Iterable["NewText"], bar: Bar) -> Iterator[list["NewText"]]:
-    """Yield documents in windows of about WINDOW characters, advancing the bar after each."""
-    window, size, done = [], 0, 0
-    for document in documents:
-        window.append(document)
-        size += len(document.text) + len(document.second or "")
-        if size >= WINDOW:
+def follow(documents: Iterable["NewText"], bar: tqdm) -> Iterator[list["NewText"]]:
+    """Yield documents in windows of about WINDOW characters, advancing the bar after each; close it at the end."""
+    window, size = [], 0
+    with bar:
+        for document in documents:
+            window.append(document)
+            size += len(document.text) + len(document.second or "")
+            if size >= WINDOW:
+                yield window
+                bar.update(len(window))
+                window, size = [], 0
+        if window:
             yield window
-            done += len(window)
-            bar.update(done)
-            window, size = [], 0
-    if window:
-        yield window
-        bar.update(done + len(window))
+            bar.update(len(window))
 
 
-def tag_documents(models: list["Saved"], windows: Iterable[list["NewText"]]) -> Iterator[tuple["NewText", list]]:
-    """Yield each document with the entities of all taggers."""
+def tag_window(models: list["Saved"], window: list["NewText"]) -> list[list["Entity"]]:
+    """Return the entities of each document, of all taggers in the order of the text."""
     from lib.finetuning import new_text
 
-    for window in windows:
-        predictions = [new_text.tag_texts(model, [document.text for document in window]) for model in models]
-        for document, *entities in zip(window, *predictions, strict=True):
-            yield document, sorted(sum(entities, []))
+    by_model = [new_text.tag_texts(model, [document.text for document in window]) for model in models]
+    return [sorted(sum(entities, [])) for entities in zip(*by_model, strict=True)]
 
 
-def classify_documents(models: list["Saved"], windows: Iterable[list["NewText"]]) -> Iterator[tuple["NewText", dict]]:
-    """Yield each document with the classifier's output."""
+def classify_window(models: list["Saved"], window: list["NewText"]) -> list[dict]:
+    """Return the classifier's prediction for each document."""
     from lib.finetuning import new_text
 
-    for window in windows:
-        instances = [make_document_instance(models[0], document) for document in window]
-        yield from zip(window, new_text.classify_instances(models[0], instances), strict=True)
+    instances = [make_document_instance(models[0], document) for document in window]
+    return new_text.classify_instances(models[0], instances)
 
 
 def make_document_instance(model: "Saved", document: "NewText"):
