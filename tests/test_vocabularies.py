@@ -111,11 +111,17 @@ def test_a_readers_own_text_is_enough(tmp_path):
         learning.train_vocabulary(lambda: [text.lower() for text in TEXT], "wordpiece", 120, cased=True)
 
 
-@pytest.fixture
-def some_text(smoke_data, tmp_path):
-    build("wiki-books")
-    path = tmp_path / "text.txt"
-    path.write_text("\n".join(d.text.replace("\n", " ") for d in open_study("smoke").corpus("wiki-books").documents()))
+@pytest.fixture(scope="module")
+def some_text(tmp_path_factory):
+    """A file of made-up documents, one a line."""
+    folder = tmp_path_factory.mktemp("text")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "output", lambda scale, *parts: folder.joinpath("outputs", scale, *parts))
+        params.load.cache_clear()
+        build("wiki-books")
+        found = [document.text.replace("\n", " ") for document in open_study("smoke").corpus("wiki-books").documents()]
+    path = folder / "text.txt"
+    path.write_text("\n".join(found))
     return path
 
 
