@@ -1,6 +1,7 @@
 """Tests of baselines: by hand, on small datasets and on the made-up ones."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 from conftest import each
@@ -123,6 +124,15 @@ def test_an_svm_learns_what_a_constant_answer_cannot(family):
     assert scores[NO_PRETRAINING] == 100 > scores[CHANCE]
 
 
+@each("labels", [("cats",), ()])
+def test_an_svm_of_one_label_or_none_predicts_it(labels):
+    dataset, _ = SETS["documents"]
+    train = [Labelled(str(n), ("about cats now",) if n % 2 else ("words",), labels if n % 2 else ()) for n in range(20)]
+    for method in baselines.list_baselines("documents"):
+        if method.kind == NO_PRETRAINING:
+            assert method.predict(dataset, train, [train[:2]], C=1.0, balanced=False) == [[(), labels]]
+
+
 def test_documents_are_known_by_parts_of_words_that_are_new():
     stems = [f"{a}{b}" for a in "bcdfg" for b in "aeiou"]
     ends = {"itis": ("disease",), "olol": ("drug",), "era": ()}
@@ -203,6 +213,8 @@ def test_why_there_is_no_score_is_said_and_not_kept(tmp_path, monkeypatch):
         patch.setattr(baselines, "fit_crf", refuse)
         notes = {row["method"]: row["note"] for row in baseline_scores.measure_dataset(dataset, tmp_path / "kept")}
     assert notes == dict.fromkeys(methods, "") | {"CRF": "n/a: nothing to fit with"}
+    rows = baseline_scores.measure_dataset(replace(dataset, files=dataset.files | {"dev": ("none",)}), tmp_path / "dev")
+    assert all(row["note"].startswith("n/a: ") and "no " in row["note"] for row in rows)
     rows = baseline_scores.measure_dataset(dataset, tmp_path / "kept")
     assert [row["method"] for row in rows if row["note"] == "" and row["score"] >= 0] == methods
     assert all({*row} == {*baseline_scores.COLUMNS, *baseline_scores.SEEN} for row in rows)

@@ -189,6 +189,7 @@ def test_factoid_counted_by_hand():
     assert scores == {
         "strict accuracy": 20, "lenient accuracy": 60, "mrr": pytest.approx(100 * (1 + 1 / 3 + 1 / 5) / 5),
     }  # fmt: skip
+    assert answer_metrics.bioasq_factoid([["p53"], []], [["p53"], ["x"]])["strict accuracy"] == 50  # no gold answer
     for answer in ("the p53", "p-53", "p53 "):  # only case is normalised
         assert answer_metrics.bioasq_factoid([["p53"]], [[answer]])["lenient accuracy"] == 0
 
@@ -298,7 +299,7 @@ def test_right_predictions_score_100_and_unequal_or_no_instances_are_refused(fun
         (lambda: metrics.answer_class_scores(["yes"], ["secret"]), "1 labels are not of yes, no"),
         (lambda: metrics.binary_scores([0, 1], ["secret", 0], positive=1), "3 labels in 2 instances"),
         (lambda: metrics.binary_scores(["0", "secret"], ["0", "0"], positive=1), "2 labels in 2 instances"),
-        (lambda: answer_metrics.bioasq_factoid([["secret"], []], [["a"], ["b"]]), "1 of 2 questions have no gold"),
+        (lambda: answer_metrics.bioasq_factoid([[], []], [["secret"], ["b"]]), "none of 2 questions has a gold answer"),
         (lambda: answer_metrics.squad_scores([[]], ["secret"]), "1 of 1 questions have no gold answer"),
         (lambda: answer_metrics.ranking_scores(["secret", 1], [0.1, 0.2], "qq"), "1 labels are not of 0, 1"),
         (lambda: answer_metrics.ranking_scores([0, 1], [0.1, math.nan], "qq"), "1 of 2 scores are nan"),

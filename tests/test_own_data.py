@@ -67,7 +67,11 @@ def test_brat(tmp_path):
     data = read(tmp_path / "parts", files)
     assert load(data, "dev")[0] == Sentence(["Aspirin", "helps", "gout", "."], ["B-Drug", "O", "B-Disease", "O"], "a")
     flat = {f"{name}.{suffix}": item for name in "abcd" for suffix, item in (("txt", TEXT), ("ann", MARKED + MORE))}
-    data = read(tmp_path / "flat", flat | {"annotation.conf": "[entities]"})
+    aside = {"annotation.conf": "[entities]", "README.txt": "What it is.", "._a.txt": "\0", ".DS_Store": "x"}
+    data = read(tmp_path / "flat", flat | aside | {"x.xlsx": "x", "more/a.ann": MARKED})
+    assert {"not read: more", "not read: x.xlsx"} <= {*data.notes} and load(data)
+    (tmp_path / "flat/.stats_cache").write_text("x")
+    assert own_data.read_own_folder(tmp_path / "flat").fingerprint == data.fingerprint
     assert {item.document for item in load(data)} | {item.document for item in load(data, "test")} < {*"abcd"}
     left_out = [note for note in data.notes if note.startswith("left out")]
     kinds = "relations", "entities in several parts", "comments", "mentions that overlap a longer one"
@@ -96,6 +100,7 @@ def test_pubtator(tmp_path):
          "documents", "class-f1"),
         ("{}.csv", "text,label,document\na,x,d\nb,y,e\n", Labelled("1", ("a",), ("x",), "d"), "documents", "class-f1"),
         ("{}.CSV", "text,label\na,x\nb,y\n\n", Labelled("1", ("a",), ("x",)), "documents", "class-f1"),
+        ("{}.tsv", '"text"\t"label"\n"a"\tx\nb\ty\n', Labelled("1", ("a",), ("x",)), "documents", "class-f1"),
         ("{}.jsonl", '{"text": "a", "labels": 0, "document": 0}\n\n', Labelled("1", ("a",), ("0",), "0"),
          "documents", "label-f1"),
     ],
@@ -132,6 +137,7 @@ def test_tables_say_their_task(tmp_path, name, content, first, family, metric):
         ({"train.csv": "text,label\na,x\nb,y\n"}, "train.csv: 2 documents are too few for train, dev, test: give each"),
         ({"train.csv": ROWS, "test.csv": "text,labels\na,x\n"}, "test.csv:2: no label, which the other rows"),
         ({"train.jsonl": '{"text": "a"'}, "train.jsonl:1: not JSON"),
+        ({"train.jsonl": '{"text": "a", "labels": {"x": 1}}'}, "train.jsonl:1: expected labels separated by ; or"),
         ({"train.txt": "Aspirin\tB-Drug\nhelps\n"}, "train.txt:2: expected a word and, in the last column, its tag"),
         ({"train.txt": "Aspirin\tDrug\n"}, "train.txt:1: expected a word .*found another tag"),
         ({"train.txt": "a O\n\nb O\n\nc O\n"}, "train.txt: the training part has no entity or label"),
@@ -203,7 +209,8 @@ def test_entities_are_paired_and_errors_counted():
     predicted = ["B-X", "O", "B-X", "B-X", "O", "B-Y"]
     pairs = confusion.pair_labels(TAGS, [gold], [predicted])
     assert pairs == [("X", "X, other bounds", "a b"), ("Y", "X", "c"), ("X", "X", "d"), ("none", "Y", "f")]
-    assert confusion.count_pairs(pairs)[0] == {"gold": "X", "X": 1, "Y": 0, "X, other bounds": 1, "none": 0}
+    row = {"gold \\ predicted": "X", "X": 1, "Y": 0, "X, other bounds": 1, "none": 0}
+    assert confusion.count_pairs(pairs)[0] == row
     assert [(error["gold"], error["predicted"], error["as in"]) for error in confusion.list_errors(pairs)] == [
         ("X", "X, other bounds", "a b"), ("Y", "X", "c"), ("none", "Y", "f")
     ]  # fmt: skip

@@ -15,12 +15,14 @@ def bioasq_factoid(gold: Sequence[Collection[str]], predicted: Sequence[Sequence
 
     `gold`: all correct strings of each question. `predicted`: its answers, best first, of which five count. An answer
     is right if it equals a gold string in lower case; the official evaluation normalises nothing else. No answer counts
-    as wrong, whereas the official program leaves out questions that a submission lacks. The five batches of a year are
-    scored separately and averaged, as in lee Table 6, which prints all three scores; naseem Table 7 prints the lenient
-    accuracy.
+    as wrong, whereas the official program leaves out questions that a submission lacks; any answer is wrong if the
+    question has no gold one, as one of 4b. The five batches of a year are scored separately and averaged, as in lee
+    Table 6, which prints all three scores; naseem Table 7 prints the lenient accuracy. Raises ValueError if no question
+    has a gold answer.
     """
     check_lengths(gold, predicted)
-    check_answers(gold)
+    if not any(gold):
+        raise ValueError(f"none of {len(gold)} questions has a gold answer")
     ranks = []
     for gold_answers, answers in zip(gold, predicted, strict=True):
         gold_answers = {answer.lower() for answer in gold_answers}
@@ -34,11 +36,6 @@ def bioasq_factoid(gold: Sequence[Collection[str]], predicted: Sequence[Sequence
     }
 
 
-def check_answers(gold: Sequence[Collection[str]]) -> None:
-    if unanswered := sum(not answers for answers in gold):
-        raise ValueError(f"{unanswered} of {len(gold)} questions have no gold answer")
-
-
 def squad_scores(gold: Sequence[Collection[str]], predicted: Sequence[str]) -> Scores:
     """SQuAD v1.1's exact match and F1: means over questions of the best score over the gold answers.
 
@@ -46,7 +43,8 @@ def squad_scores(gold: Sequence[Collection[str]], predicted: Sequence[str]) -> S
     each as often as in both. Printed in ozyurt Table 2 (BioASQ 8b factoid).
     """
     check_lengths(gold, predicted)
-    check_answers(gold)
+    if unanswered := sum(not answers for answers in gold):
+        raise ValueError(f"{unanswered} of {len(gold)} questions have no gold answer")
     pairs = [
         ([normalise_answer(answer) for answer in answers], normalise_answer(prediction))
         for answers, prediction in zip(gold, predicted, strict=True)

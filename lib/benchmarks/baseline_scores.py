@@ -32,9 +32,9 @@ def measure_dataset(
     for method in baselines.list_baselines(dataset.family, classes):
         method_folder = folder / method.method.replace(" ", "-")
         settings = {"points": method.points, "method": baselines.VERSION, "text": method.text, "limit": limit}
-        identity = provenance.record("baselines", VERSION, settings, dataset.fingerprints())
         make = partial(score_baseline, method, dataset, limit)
         try:
+            identity = provenance.record("baselines", VERSION, settings, dataset.fingerprints())
             result = artefacts.cached(method_folder, identity, lambda new, make=make: {"row": make()})
             cells = result["row"] | {"note": dataset.differs}
         except StudyError as error:

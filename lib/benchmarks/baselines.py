@@ -290,10 +290,15 @@ def classify_texts(
         warnings.simplefilter("ignore", ConvergenceWarning)  # the limit of a thousand iterations is part of the method
         if dataset.multilabel:
             binarizer = MultiLabelBinarizer()
-            classifier = OneVsRestClassifier(svm).fit(train_matrix, binarizer.fit_transform(gold))
-            return [binarizer.inverse_transform(classifier.predict(part)) for part in part_matrices]
+            indicators = binarizer.fit_transform(gold)
+            n_labels = indicators.shape[1]
+            if not n_labels:  # possible in a small part of a dataset
+                return [[()] * len(part) for part in parts]
+            classifier = OneVsRestClassifier(svm).fit(train_matrix, indicators)
+            predicted = [classifier.predict(part).reshape(-1, n_labels) for part in part_matrices]  # flat for one label
+            return [binarizer.inverse_transform(part) for part in predicted]
         classes = sorted(set(gold))
-        if len(classes) == 1:  # possible in a small part of a dataset
+        if len(classes) == 1:  # possible there too
             return [classes * len(part) for part in parts]
         svm.fit(train_matrix, [classes.index(item) for item in gold])
     return [[classes[number] for number in svm.predict(part)] for part in part_matrices]

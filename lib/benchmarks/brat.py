@@ -16,6 +16,7 @@ from lib.reading import read_lines, read_text
 
 ID = re.compile(r"[TREAMN]\S*[0-9]|\*|#\S*")  # of a line; the first letter gives the kind of annotation
 IN_PARTS = "entities in several parts"
+ASIDE = re.compile(r"(?i)\..*|(?:readme|licen[cs]e|citation)\b.*|.*\.(?:md|pdf|conf|py|ya?ml)")  # files beside the data
 OTHERS = {  # first letter of a line -> kind of annotation
     "R": "relations", "*": "relations", "E": "events", "A": "attributes", "M": "attributes", "N": "concept ids",
     "#": "comments",
@@ -25,14 +26,18 @@ OTHERS = {  # first letter of a line -> kind of annotation
 def read_brat(folder: Path, left_out: Counter | None = None) -> list[Sentence]:
     """Read the sentences of a folder's texts, sorted by name, each with its text's name as `document`.
 
+    Hidden files are skipped, and so is a README.txt or the like without annotations (ASIDE).
     `left_out` counts entities in several parts, entities that overlap a longer one, and all annotations besides
     entities. Raises StudyError if a text has no annotations, annotations have no text, there is no text, a line has
     another form, or an entity is not at its offsets.
     """
     left_out = Counter() if left_out is None else left_out
     text_paths, annotation_paths = (
-        {path.stem: path for path in folder.glob(f"*{ending}")} for ending in (".txt", ".ann")
+        {path.stem: path for path in folder.glob(f"[!.]*{ending}")} for ending in (".txt", ".ann")
     )
+    for name in text_paths.keys() - annotation_paths.keys():
+        if ASIDE.fullmatch(f"{name}.txt"):
+            del text_paths[name]
     for name in sorted(text_paths.keys() ^ annotation_paths.keys()):
         paths, missing = (text_paths, ".ann") if name in text_paths else (annotation_paths, ".txt")
         hint = "; an empty file says that nothing is marked" if missing == ".ann" else ""

@@ -66,7 +66,7 @@ def count_pairs(pairs: Pairs) -> list[dict[str, object]]:
     columns = [*labels, *predicted_only, *none_label]
     matrix = []
     for gold in [*labels, *none_label]:
-        matrix.append({"gold": gold} | {column: counts[gold, column] for column in columns})
+        matrix.append({"gold \\ predicted": gold} | {column: counts[gold, column] for column in columns})
     return matrix
 
 

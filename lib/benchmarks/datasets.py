@@ -275,8 +275,14 @@ def by_split(folder: str, ending: str = ".tsv", splits: Iterable[str] = SPLITS) 
 
 
 def list_data_files(paths: Iterable[Path]) -> list[Path]:
-    """List the files among the paths and inside the folders among them, each once and sorted."""
-    return sorted({file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()})
+    """List the files among the paths, and those that are not hidden inside the folders among them, once and sorted."""
+    files = set()
+    for path in paths:
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+            if file.is_file() and not hidden:
+                files.add(file)
+    return sorted(files)
 
 
 def choose_training(family: str, instances: list[Instance], limit: int | None) -> list[Instance]:

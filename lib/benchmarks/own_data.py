@@ -37,7 +37,6 @@ BRAT, PUBTATOR, CONLL, TABLE = "BRAT", "PubTator", "CoNLL", "a table"
 READERS = {BRAT: brat.read_brat, PUBTATOR: pubtator.read_all_kinds, CONLL: conll.read_any}
 TABLES = ".csv", ".tsv", ".jsonl"
 UNREADABLE = ".json", ".xlsx", ".xls", ".parquet", ".zip"
-ASIDE = re.compile(r"(?i)\..*|(?:readme|licen[cs]e|citation)\b.*|.*\.(?:md|pdf|conf|py|ya?ml)")  # not data
 SHOWN = 12  # labels that a note lists
 SHARES = {"dev": 0.1, "test": 0.2}  # shares of the documents of an undivided part
 SEED = 0  # of the order in which documents are assigned to parts
@@ -128,7 +127,7 @@ def describe_folder(folder: Path) -> tuple[Dataset, str]:
 
 def find_parts(folder: Path) -> dict[str, Path]:
     """Return the files or folders of train, dev and test that exist; train alone if the folder is undivided."""
-    entries = sorted(path for path in folder.iterdir() if not ASIDE.fullmatch(path.name))
+    entries = sorted(path for path in folder.iterdir() if not brat.ASIDE.fullmatch(path.name))
     parts: dict[str, Path] = {}
     for path in entries:
         words = (word.removesuffix("set") for word in re.split(r"[^a-z]+", path.name.lower()))
@@ -168,7 +167,7 @@ def find_form(path: Path) -> str:
         return TABLE
     if pubtator.HEAD.fullmatch(first_line):
         return PUBTATOR
-    has_text_column = "text" in [cell.strip().lower() for cell in first_line.split("\t")]
+    has_text_column = "text" in [cell.strip().strip('"').lower() for cell in first_line.split("\t")]
     return TABLE if has_text_column and name.endswith(".tsv") else CONLL
 
 
@@ -282,11 +281,11 @@ def describe_instances(dataset: Dataset) -> str:
 def list_unread(dataset: Dataset) -> list[str]:
     """List the files and table columns in the folder that are not read."""
     files = set().union(*dataset.files.values())
-    unread = []
-    if "." not in files:  # the folder itself: everything in it is read
-        used_names = {Path(file).parts[0] for file in files}
-        names = [path.name for path in sorted(dataset.folder.iterdir())]
-        unread = [name for name in names if name not in used_names and not ASIDE.fullmatch(name)]
+    used_names = {Path(file).parts[0] for file in files if file != "."}
+    if "." in files:  # a BRAT folder that is not divided into parts
+        used_names |= {path.name for path in dataset.folder.iterdir() if path.suffix in (".txt", ".ann")}
+    names = [path.name for path in sorted(dataset.folder.iterdir())]
+    unread = [name for name in names if name not in used_names and not brat.ASIDE.fullmatch(name)]
     if getattr(dataset.read, "func", None) is own_tables.read_instances:
         unread += [f"column {name}" for name in own_tables.list_unread_columns(dataset.paths("train")[0])]
     return unread

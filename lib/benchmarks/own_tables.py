@@ -91,7 +91,7 @@ def read_answer(place: str, row: Row, column: str) -> tuple[str, ...] | float:
     if column == "label":
         return (read_word(place, row, column),)
     labels = row[column] if isinstance(row[column], list) else parse_list(format_value(row[column]))
-    if not all(isinstance(label, str | int) for label in labels):
+    if isinstance(row[column], dict) or not all(isinstance(label, str | int) for label in labels):
         raise StudyError(f"{place}: expected labels separated by ; or a JSON list of them")
     return tuple(sorted({str(label).strip() for label in labels} - {""}))
 
