@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import Study
@@ -18,41 +19,54 @@ RUN = "results/bert-general--ncbi-disease--lee.json"
 JOBS = [["pretrain", "bert-general"], ["finetune", "bert-general", "ncbi-disease", "lee"]]
 
 
-@pytest.fixture
-def lent(study, tmp_path):
-    """What is packed of a tiny study that has its text and no weights; and how the tool is run here and there."""
-    (study.folder / "tools").mkdir()
-    shutil.copy(TOOL, study.folder / "tools" / "gpu.py")
-    for made in ("models", "predictions", "results"):
-        (study.outputs / made).rename(tmp_path / made)
-    environment = study.environment | {"STUDY_COMMIT": "abc", "STUDY_WORK": str(tmp_path / "work")}  # it is no git
+class Lent:
+    """A tiny study that has its text and no weights, what is packed of it, and how the tool is run here and there."""
 
-    for package in LACKING:
-        (tmp_path / "lacking" / package).mkdir(parents=True)
-        (tmp_path / "lacking" / package / "__init__.py").write_text(f"raise ModuleNotFoundError('{package}')")
+    def __init__(self, finished: Study, folder: Path):
+        self.folder, self.study = folder, Study.__new__(Study)
+        self.study.folder = folder / "study"
+        shutil.copytree(finished.folder, self.study.folder, symlinks=True)
+        (self.study.folder / "tools").mkdir()
+        shutil.copy(TOOL, self.study.folder / "tools" / "gpu.py")
+        for made in ("models", "predictions", "results"):
+            (self.study.outputs / made).rename(folder / made)
+        for package in LACKING:
+            (folder / "lacking" / package).mkdir(parents=True)
+            (folder / "lacking" / package / "__init__.py").write_text(f"raise ModuleNotFoundError('{package}')")
+        self.packed = self.here("pack", "smoke", folder / "packed", "--no-wheels")
+        self.first = self.there("run", 0, folder / "out", 2)  # the time is over at once
 
-    def use(where, *words) -> str:
-        clean = environment | ({} if where == "tools" else {"PYTHONPATH": str(tmp_path / "lacking")})
-        place = study.folder / "tools" if where == "tools" else tmp_path / "packed"
-        command = [sys.executable, "-P", str(place / "gpu.py"), *map(str, words)]
-        done = subprocess.run(command, cwd=tmp_path, env=clean, capture_output=True, text=True)
+    def run(self, *command, **variables) -> str:
+        environment = self.study.environment | {"STUDY_COMMIT": "abc"} | variables  # it is no git
+        command = [sys.executable, *map(str, command)]
+        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
         return done.stdout + done.stderr
 
-    packed = use("tools", "pack", "smoke", tmp_path / "packed", "--no-wheels")
-    assert "2 jobs" in packed
-    return use
+    def here(self, *words) -> str:
+        return self.run("-P", self.study.folder / "tools/gpu.py", *words)
+
+    def there(self, *words, work: Path | str = "work") -> str:
+        variables = {"PYTHONPATH": str(self.folder / "lacking"), "STUDY_WORK": str(self.folder / work)}
+        return self.run("-P", self.folder / "packed/gpu.py", *words, **variables)
+
+
+@pytest.fixture(scope="module")
+def lent(finished_study, tmp_path_factory) -> Lent:
+    return Lent(finished_study, tmp_path_factory.mktemp("lent"))
 
 
 def read_scores(folder) -> list[dict]:
     return [run["scores"] for run in json.loads((folder / RUN).read_text())["runs"]]
 
 
-def test_what_ran_elsewhere_is_what_runs_here(lent, study: Study, tmp_path):
-    first = lent("there", "run", 0, tmp_path / "out", 2)  # the time is over at once
-    assert "0 jobs done, 0 failed, 0 broken off, 2 left" in first
-    printed = lent("there", "run", 300, tmp_path / "out", 2)
+def test_what_ran_elsewhere_is_what_runs_here(lent, tmp_path):
+    assert "2 jobs" in lent.packed
+    assert "0 jobs done, 0 failed, 0 broken off, 2 left" in lent.first
+    shutil.copytree(lent.folder / "work", tmp_path / "work")  # before anything has run
+    study, out = lent.study, lent.folder / "out"
+    printed = lent.there("run", 300, out, 2, work=tmp_path / "work")
     assert "2 jobs done, 0 failed, 0 broken off, 0 left" in printed
-    notes = [json.loads(line) for line in (tmp_path / "out" / "jobs.jsonl").read_text().splitlines()]
+    notes = [json.loads(line) for line in (out / "jobs.jsonl").read_text().splitlines()]
     assert [note["job"] for note in notes] == JOBS and {note["problem"] for note in notes} == {""}
     other = study.outputs / "results" / "bert-general--bc2gm--lee.json"
     other.parent.mkdir()
@@ -60,21 +74,21 @@ def test_what_ran_elsewhere_is_what_runs_here(lent, study: Study, tmp_path):
     recorded = study.folder / "outputs/record/smoke/results/bert-general--jnlpba--lee.json"
     recorded.parent.mkdir(parents=True)
     recorded.write_text("{}")
-    said = lent("tools", "take", tmp_path / "out")  # its other result would be of weights that are gone
+    said = lent.here("take", out)  # its other result would be of weights that are gone
     assert "0 files taken over" in said and "did not come again: bert-general" in said
     recorded.unlink()
-    assert "3 files taken over, 1 results of other weights" in lent("tools", "take", tmp_path / "out")
+    assert "3 files taken over, 1 results of other weights" in lent.here("take", out)
     assert not other.exists()
-    assert read_scores(study.outputs) == read_scores(tmp_path)
+    assert read_scores(study.outputs) == read_scores(lent.folder)
     record = json.loads((study.outputs / "models/bert-general/record.json").read_text())
     assert record["commit"] == "abc" and not (study.outputs / "models/bert-general/model.safetensors").exists()
-    assert "every run of the panels" in lent("tools", "pack", "smoke", tmp_path / "again")
-    assert "every run of biobert-1m of the panels" in lent("tools", "pack", "smoke", tmp_path / "again", "biobert-1m")
+    assert "every run of the panels" in lent.here("pack", "smoke", tmp_path / "again")
+    assert "every run of biobert-1m of the panels" in lent.here("pack", "smoke", tmp_path / "again", "biobert-1m")
 
 
 def test_a_job_that_fails_is_named_and_keeps_what_needs_it_from_beginning(lent, tmp_path):
-    lent("there", "run", 0, tmp_path / "out")
+    shutil.copytree(lent.folder / "work", tmp_path / "work")
     shutil.rmtree(tmp_path / "work/outputs/smoke/tokens")
-    printed = lent("there", "run", 300, tmp_path / "out", 1)
+    printed = lent.there("run", 300, tmp_path / "out", 1, work=tmp_path / "work")
     assert "FAILED pretrain bert-general" in printed and "1 left" in printed
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"jobs.jsonl", "results.tar.xz"}
