@@ -216,8 +216,12 @@ def study(tmp_path_factory):
 def start_tagging(study: Study) -> subprocess.Popen:
     """Fine-tuning on a restricted set with show_text, which the graph asks for where data are made up alone."""
     given = {"scale": "laptop", "model": MODEL, "datasets": [SET], "protocol": "lee", "show_text": True}
-    job = f"from lib.study import runner; runner.run('laptop', '30_finetune_words', {TAGGING!r}, {given})"
-    return study.start_code(job)
+    return study.start_code(f"""
+from lib.study import warm
+kernel = warm.Kernel()  # before this process has a thread that computes
+from lib.study import runner
+runner.run("laptop", "30_finetune_words", {TAGGING!r}, {given}, kernel=kernel)
+""")
 
 
 def run_both(study: Study, *words: str, fails: bool = False) -> Run:
