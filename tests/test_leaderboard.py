@@ -3,6 +3,7 @@
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 from conftest import each
@@ -33,7 +34,8 @@ def write_result(model: str, dataset: str, values: list[float]) -> None:
     runs = [
         {"seed": seed, "fold": 1, "scores": {name: value}, "collapsed": "", "seconds": 2, "tokens": 10, "FLOPs": 5,
          "instances": {"train": 9, "test": 4}, "settings": {"epochs": 3, "seed": seed}, "inputs": inputs,
-         "body parameters": 1000, "jackknife": [1.0, 2.0, 3.0], "device": "a CPU", "commit": "c", "versions": {}}
+         "body parameters": 1000, "jackknife": [1.0, min(values), 3.0], "device": "a CPU", "commit": "c",
+         "versions": {}}
         for seed, value in enumerate(values, 1)
     ]  # fmt: skip
     result = {"model": model, "model title": "A model", "dataset": dataset, "protocol": "gu", "main score": name}
@@ -59,6 +61,8 @@ def test_a_file_says_what_was_measured_and_comes_back_as_it_was(study):
     )  # fmt: skip
     assert ddi.interval == pytest.approx([62 - 4.303 * 1.5275, 62 + 4.303 * 1.5275], abs=0.01)
     assert ddi.settings == {"epochs": 3} and ddi.baselines == {"chance": 10.75}
+    (first_run, *_) = leaderboard.make_runs(SimpleNamespace(content=result_file), "a", biosses)
+    assert np.isnan(first_run["jackknife"]).tolist() == [False, True, False]  # undefined ones are written as null
     assert biosses.task_type == "STS" and biosses.mean is biosses.interval is biosses.scores[0].main_score is None
     assert result_files.write_result_file(study, "nobody", "gu", ["ddi"]) == []
     assert path.parent != paths.evaluations("smoke")  # JSON files there are targets of the command line

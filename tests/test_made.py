@@ -182,7 +182,7 @@ def test_a_file_is_made_right_or_not_at_all(public, tmp_path, monkeypatch, capsy
 
     corpora = tmp_path / "data" / "corpora"
     assert fetch(without=["corpora/pubmed/other.tsv.gz"])[0].endswith(
-        "needs corpora/pubmed/other.tsv.gz: make that first"
+        "needs corpora/pubmed/other.tsv.gz: run ./run_all.sh data corpora"
     )
     failed, counts = fetch(checksum=f"sha256:{'0' * 64}")
     assert "x.tsv.gz: made of its public files, but not what the study has" in failed and counts == "1 failed"

@@ -13,7 +13,7 @@ from lib import artefacts
 from lib.benchmarks import registry
 from lib.benchmarks.datasets import LOWEST
 from lib.errors import StudyError
-from lib.finetuning import finetuning, saved
+from lib.finetuning import card, finetuning, saved
 from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling import loading
 from lib.study import paths
@@ -139,8 +139,8 @@ def test_the_card_says_how_the_model_was_chosen(encoders, tmp_path, monkeypatch,
 def test_the_card_has_what_the_hub_reads(encoders, tmp_path):
     work = work_on(tmp_path, encoders / "bert", "ncbi-disease")
     result = work.run([1, 2], tmp_path / "saved", {"protocol": "gu"})
-    card = ModelCard.load(tmp_path / "saved" / "README.md")
-    metrics = {metric.metric_type: metric for metric in card.data.eval_results}
+    model_card = ModelCard.load(tmp_path / "saved" / "README.md")
+    metrics = {metric.metric_type: metric for metric in model_card.data.eval_results}
     fingerprint = artefacts.read_record(tmp_path / "saved")["fingerprint"]
     best = next(run for run in result["runs"] if run["fingerprint"] == fingerprint)
     assert {name: metric.metric_value for name, metric in metrics.items()} == {
@@ -149,7 +149,9 @@ def test_the_card_has_what_the_hub_reads(encoders, tmp_path):
     assert metrics["f1"].metric_args["seeds"] == 2 and metrics["f1"].metric_args["standard deviation"] is not None
     assert metrics["f1"].dataset_type == "ncbi-disease" and metrics["f1"].dataset_args["protocol"] == "gu"
     assert metrics["f1"].dataset_revision == best["inputs"]["test 1"]
-    assert str(tmp_path) not in card.content and card.data.pipeline_tag == "token-classification"
+    assert str(tmp_path) not in model_card.content and model_card.data.pipeline_tag == "token-classification"
+    undefined = {"pearson": [float("nan"), 80.0]}  # a run whose answers are constant has no correlation
+    assert "| pearson | 80.00 | n/a | n/a | 2 |" in card.describe_scores({"scores": {"pearson": 80.0}}, undefined)
 
 
 @each(

@@ -127,8 +127,8 @@ def round_score(value: float) -> float | None:
 
 
 def deviation(values: list[float]) -> float:
-    """Return the standard deviation over seeds, NaN for a single seed."""
-    return statistics.stdev(values) if len(values) > 1 else math.nan
+    """Return the standard deviation over seeds, NaN for a single seed or if a score is undefined."""
+    return math.nan if len(values) < 2 or any(map(math.isnan, values)) else statistics.stdev(values)
 
 
 def describe_scores(run: dict, lines: dict[str, list[float]]) -> str:

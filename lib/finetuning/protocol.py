@@ -3,13 +3,13 @@
 from itertools import product
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from lib.settings import Settings, added
 from lib.training.optimization import Optimization
 
 VERSION = 2  # raised when the same settings, examples and weights give other scores: sequences, heads, loop, metrics
-Numbers = Annotated[list[int], Field(min_length=1)]
+Numbers = Annotated[list[PositiveInt], Field(min_length=1)]
 
 
 class FinetuningSettings(Settings):
@@ -17,16 +17,16 @@ class FinetuningSettings(Settings):
 
     epochs: Numbers
     batch_size: Numbers
-    learning_rate: list[float] = Field(min_length=1)
+    learning_rate: list[PositiveFloat] = Field(min_length=1)
     warmup: float = Field(ge=0, lt=1)  # share of the steps
     weight_decay: float = Field(ge=0)
     dropout: float = Field(ge=0, lt=1)
     max_length: int = Field(gt=8)  # tokens
     runs: int | None = Field(default=None, gt=0)  # with different seeds; None: all seeds of the scale
     steps: int | None = Field(default=None, gt=0)  # total, in place of epochs
-    min_steps: int | None = None
-    train_instances: int | None = None
-    folds: int | None = None
+    min_steps: int | None = Field(default=None, gt=0)
+    train_instances: int | None = Field(default=None, gt=0)
+    folds: int | None = Field(default=None, gt=0)
     head: Literal["linear", "biLSTM", "CRF"] = "linear"
     characters: bool = added(False)  # for tagging: the head also reads each word's letters
     scheme: Literal["BIO", "BIOUL", "IO"] = "BIO"  # of tags

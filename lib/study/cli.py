@@ -210,7 +210,9 @@ def evaluate(words: list[str]) -> int:
 
     if not options.data:
         paths.require_data(options.scale)
-    command_line = [options.scale, evaluation.ask(options), "--partial", "--cores", str(options.cores)]
+    with the_only_study():  # because running jobs read the request
+        target = evaluation.ask(options)
+    command_line = [options.scale, target, "--partial", "--cores", str(options.cores)]
     return main([*command_line, "--dry-run"] if options.dry_run else command_line)
 
 

@@ -164,14 +164,14 @@ def fetch_groups(names: list[str], files: int | None = None) -> int:
 
 
 def list_missing(folder: Path) -> list[str]:
-    """List the groups that have a fetchable file missing from a data folder, packed or not."""
+    """List the groups that lack a file, packed or not, in a data folder, among those fetched and those made here."""
     missing = []
     for name, group in load_manifest().items():
-        for source in group.sources:
-            for file in source.files:
-                plain = file.path.removesuffix(".gz")
-                if not (folder / plain).exists() and not (folder / f"{plain}.gz").exists():
-                    missing.append(name)
+        fetched = [file.path for source in group.sources for file in source.files]
+        for path in [*fetched, *(entry.path for entry in group.made if entry.conversion)]:
+            plain = path.removesuffix(".gz")
+            if not (folder / plain).exists() and not (folder / f"{plain}.gz").exists():
+                missing.append(name)
     return list(dict.fromkeys(missing))
 
 
@@ -262,7 +262,8 @@ def write_made(path: Path, new: Path, entry: Made, folder: Path, reachable: bool
     ids, keys = set(), set()
     for excluded in entry.without:
         if not (folder / excluded).exists():
-            raise StudyError(f"{show_path(path)}: needs {excluded}: make that first")
+            group = excluded.split("/")[0]
+            raise StudyError(f"{show_path(path)}: needs {excluded}: run ./run_all.sh data {group}")
         for document in readers.READERS[find_reader(excluded)](folder / excluded):
             ids.add(document.id)
             keys.add(made.find_key(document.text))

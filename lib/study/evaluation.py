@@ -98,7 +98,7 @@ def load_encoders(study: "Study", model: str, compare: list[str] | None) -> dict
 
 def choose_datasets(study: "Study", names: list[str] | None, protocol: str) -> tuple[list[str], list[str]]:
     """Return the requested datasets, and those of them that are at hand. Raises StudyError if none is."""
-    chosen = names or scores.choose_printed_datasets(protocol)
+    chosen = list(dict.fromkeys(names or scores.choose_printed_datasets(protocol)))
     at_hand = []
     for key in chosen:
         if why_missing := study.why_missing(key, protocol):

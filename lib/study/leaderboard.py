@@ -1,5 +1,6 @@
 """The leaderboard: encoders from result files and this study, printed scores and baselines in one frame, with ties."""
 
+import math
 import string
 from collections.abc import Iterable, Mapping
 from statistics import fmean
@@ -98,10 +99,11 @@ def make_runs(sent: Sent, name: str, task: Task) -> list[dict]:
     content = sent.content
     fields = {"dataset": task.dataset.path, "protocol": content.protocol, "scale": content.scale}
     fields |= {"revision": task.dataset.revision, "model": name}
-    return [
-        fields | {"seed": run.seed, "fold": run.fold, "value": run.main_score, "jackknife": tuple(run.jackknife)}
-        for run in task.scores
-    ]
+    rows = []
+    for run in task.scores:
+        jackknife = tuple(math.nan if score is None else score for score in run.jackknife)
+        rows.append(fields | {"seed": run.seed, "fold": run.fold, "value": run.main_score, "jackknife": jackknife})
+    return rows
 
 
 def make_printed_lines(study: "Study") -> pd.DataFrame:

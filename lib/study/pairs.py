@@ -155,7 +155,10 @@ def judge_pairs(part: Pairs, study: "Study", source: Tabulated) -> Judgement:
     baselines = baselines.drop_duplicates("place").set_index("place")
     better, than = (align(side, places) for side in sides)
     means = {place: (statistics.find_mean(better[place]), statistics.find_mean(than[place])) for place in places}
-    kept = list_above_chance([better] if part.at_chance else [better, than], baselines["chance"])
+    tested = [better] if part.at_chance else [better, than]
+    kept = [
+        place for place in places if not any(is_chance(side[place], baselines["chance"][place]) for side in tested)
+    ]
     lost = [
         f"{place} ({better_mean - than_mean:+.2f})"
         for place, (better_mean, than_mean) in means.items()
@@ -192,15 +195,6 @@ def judge_pairs(part: Pairs, study: "Study", source: Tabulated) -> Judgement:
 def count_seeds(side: statistics.Side) -> list[int]:
     """Count the runs of each pretraining of a side, dataset by dataset."""
     return [len(seeds) for pretrainings in side for seeds in pretrainings]
-
-
-def list_above_chance(sides: list[dict[str, list[list[float]]]], chance: pd.Series) -> list[str]:
-    """List the places where every side is better than chance."""
-    places = []
-    for place in sides[0]:
-        if not any(is_chance(side[place], chance[place]) for side in sides):
-            places.append(place)
-    return places
 
 
 def describe_tested(part: Pairs, kept: list[str], left_out: list[str], printed: int, substituted: str) -> str:

@@ -13,6 +13,7 @@ import pandas as pd
 from lib import artefacts
 from lib.benchmarks import registry
 from lib.errors import StudyError
+from lib.places import show_path
 from lib.study import claims, exploring, gains, open_study, params, paths, results, scores, show
 from lib.study.tables import PLACE
 
@@ -37,9 +38,9 @@ def take_over(scale: str) -> list[Path]:
     """
     if params.load("scales", scale).made_up:
         raise StudyError(f"scale '{scale}' has made-up data, of which nothing is recorded")
-    broken = [path.stem for folder in ("failed", "running") for path in paths.output(scale, folder).glob("*.ipynb")]
+    broken = [path for folder in ("failed", "running") for path in paths.output(scale, folder).glob("*.ipynb")]
     if broken:
-        raise StudyError(f"not recorded: {broken[0]} failed or was broken off: run ./run_all.sh {scale} first")
+        raise StudyError(f"not recorded: {show_path(broken[0])}: failed or was broken off; run it again, or delete it")
     files = list_recorded(scale)
     if not files:
         raise StudyError(f"nothing has been run at scale '{scale}': run ./run_all.sh {scale} first")
@@ -66,11 +67,12 @@ def take_over(scale: str) -> list[Path]:
 def list_recorded(scale: str) -> list[Path]:
     """List the files of a scale to record: runs of the study's own models, tables, figures, pages and vocabularies.
 
-    Figures are those in FIGURES and those with a number of ours.
+    Figures are those in FIGURES and those with a number of ours. Page 26's table is left out because it is about
+    made-up data or the user's own.
     """
     folder = paths.output(scale)
     runs = [path for path in folder.glob("results/*.json") if is_ours(*path.stem.split("--")[:2])]
-    tables = [*folder.glob("*.csv"), *folder.glob("tables/*.csv")]
+    tables = [*folder.glob("*.csv"), *(path for path in folder.glob("tables/*.csv") if path.stem != "own-data")]
     figures = [path for path in folder.glob("figures/*.svg") if path.stem in FIGURES or has_ours(scale, path.stem)]
     recorded = [*runs, *tables, *figures]
     for pattern in PAGES:
