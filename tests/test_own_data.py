@@ -8,11 +8,12 @@ import pytest
 from conftest import each
 from golden import write, write_files
 
+from lib import artefacts
 from lib.benchmarks import confusion, metrics, own_data
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Labelled, Pair, Sentence
 from lib.errors import StudyError
-from lib.study import cli, open_study, own_sets, paths
+from lib.study import cli, open_study, own_sets, paths, plan, result_files
 
 CONLL = "Aspirin\tB-Drug\nhelps\tO\n\nGout\tB-Disease\n"
 ROWS = "text,label\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(20))
@@ -232,6 +233,20 @@ def test_a_folder_has_a_key_that_its_content_decides(tmp_path, monkeypatch):
     own_sets.open_folder.cache_clear()
     with pytest.raises(StudyError, match="files have changed since: run ./run_all.sh evaluate --data again"):
         study.dataset(key)
+
+
+def test_a_folder_that_has_changed_stops_no_other_runs_of_an_encoder(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+    key, study = own_sets.keep_own_data("smoke", read(tmp_path / "mine", {"all.csv": ROWS})), open_study("smoke")
+    artefacts.write_json(paths.evaluation("smoke", "some-bert", "gu"), {"datasets": [key, "gad"]})
+    write(paths.results("smoke", "some-bert", key, "gu"), "{}")
+    monkeypatch.setattr(study.__class__, "why_missing", lambda *_: "")
+    graph, requested = plan.Plan("smoke", ["pubmed"]), [("some-bert", key, "gu"), ("some-bert", "gad", "gu")]
+    assert graph.requested("some-bert", "gu") == requested
+    (tmp_path / "mine/all.csv").unlink()
+    own_sets.open_folder.cache_clear()
+    assert graph.requested("some-bert", "gu") == requested[1:]
+    assert result_files.describe_encoder(study, "some-bert", "gu", [key]) == {}
 
 
 def test_bad_data_end_in_one_line_before_anything_is_written(tmp_path, monkeypatch, capsys):

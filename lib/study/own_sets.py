@@ -59,6 +59,16 @@ def find_own(scale: str, key: str) -> Dataset:
     return open_folder(key, record["folder"], record["fingerprint"], record["labels"])
 
 
+def has_changed(scale: str, key: str) -> bool:
+    """Return whether a key is that of a user's folder that is gone or has changed since."""
+    try:
+        if is_own(scale, key):
+            find_own(scale, key)
+    except StudyError:
+        return True
+    return False
+
+
 @cache  # because it reads every file
 def open_folder(key: str, folder: str, fingerprint: str, labels: str) -> Dataset:
     dataset, _ = own_data.describe_folder(Path(folder))

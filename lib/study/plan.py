@@ -7,7 +7,19 @@ from itertools import chain
 
 from lib import provenance
 from lib.errors import unknown
-from lib.study import claims, contrasts, open_study, params, paths, published, receipts, requests, state, vocabularies
+from lib.study import (
+    claims,
+    contrasts,
+    open_study,
+    own_sets,
+    params,
+    paths,
+    published,
+    receipts,
+    requests,
+    state,
+    vocabularies,
+)
 from lib.study.keys import flatten_settings
 from lib.study.page_jobs import BASELINE_PAGE, PAGES, Keys, each
 
@@ -237,10 +249,14 @@ class Plan:
         return list(dict.fromkeys([*self.planned.get((model, protocol, family), []), *requested]))
 
     def requested(self, model: str, protocol: str) -> list[params.RunKey]:
-        """List the runs requested for an encoder under evaluation that can be made."""
+        """List the runs requested for an encoder under evaluation that can be made.
+
+        An earlier request may name a user's folder that has changed since; what else is asked for still runs.
+        """
         if not paths.evaluation(self.scale, model, protocol).exists():
             return []
         datasets = requests.read_request(self.scale, model, protocol)["datasets"]
+        datasets = [dataset for dataset in datasets if not own_sets.has_changed(self.scale, dataset)]
         return [(model, dataset, protocol) for dataset in datasets if not self.study.why_missing(dataset, protocol)]
 
     def jobs_of(self, runs: Iterable[params.RunKey]) -> Keys:

@@ -126,8 +126,10 @@ class Sent:
 def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[str]) -> dict:
     """Return the file's content for one encoder under a protocol: numbers, never texts of a dataset.
 
-    `keys`: datasets; those without a result are left out. Empty if none has a result.
+    `keys`: datasets; those without a result, and users' folders that have changed since, are left out. Empty if none is
+    left.
     """
+    keys = [key for key in keys if not own_sets.has_changed(study.scale, key)]
     encoder_results = [result for key in keys if (result := results.read_result(study.scale, model, key, protocol))]
     if not encoder_results:
         return {}
