@@ -10,7 +10,7 @@ import pytest
 from conftest import each
 
 from lib import provenance
-from lib.benchmarks import registry
+from lib.benchmarks import datasets, registry
 from lib.errors import StudyError
 from lib.finetuning import protocol
 from lib.study import open_study, page_jobs, params, paths, plan
@@ -131,6 +131,21 @@ def test_what_computes_is_done_again_for_its_version(monkeypatch):
     before = [graph.state(*job) for job in jobs]
     monkeypatch.setattr(protocol, "VERSION", 0)
     assert [graph.state(*job) == state for job, state in zip(jobs, before, strict=True)] == [False, True, True]
+
+
+def test_other_public_weights_or_another_first_dataset_fine_tune_again(monkeypatch):
+    graph = plan.Plan("released", ["pubmed"])
+    graph.planned = {("bert-general", "lee", "questions"): [("bert-general", "bioasq-7b-factoid", "lee")]}
+    monkeypatch.setattr(plan.state, "raw_files_state", lambda files: [])
+    monkeypatch.setattr(datasets.Dataset, "paths", lambda *part: [])
+    states = [graph.state("finetune", "bert-general", "lee", "questions")]
+    monkeypatch.setitem(registry.DATASETS, "squad", replace(registry.lookup("squad"), version=9))
+    states.append(graph.state("finetune", "bert-general", "lee", "questions"))
+    other_weights = params.load("models", "bert-general").model_copy(update={"revision": "0" * 40})
+    monkeypatch.setattr(params, "load", lambda kind, key, load=params.load: (
+        other_weights if key == "bert-general" else load(kind, key)))  # fmt: skip
+    states.append(graph.state("finetune", "bert-general", "lee", "questions"))
+    assert states[0] != states[1] != states[2]
 
 
 def test_settings_in_another_order_are_the_same(monkeypatch):

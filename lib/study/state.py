@@ -111,12 +111,17 @@ def pretraining_state(study: "Study", model: str) -> dict:
 
 
 def finetuning_state(study: "Study", model: str, dataset: str, protocol: str) -> dict:
+    """Return what the runs on a dataset depend on besides pretraining here; `first`: that on which they train first."""
     data = study.dataset(dataset)
     files = datasets.list_data_files(file for part in data.parts for file in data.paths(*part))
-    settings = study.protocol(protocol, dataset).model_dump()
+    settings = study.protocol(protocol, dataset)
     version = BASELINES_VERSION if model in params.BASELINES else finetuning_settings.VERSION
-    data_state = {"reader's version": data.edition, "files": raw_files_state(files)}
-    return settings | budget(study, "seeds", "precision", "threads") | {"version": version} | data_state
+    inputs = {"reader's version": data.edition, "files": raw_files_state(files)}
+    if settings.first_on and settings.first_on != dataset:
+        inputs["first"] = finetuning_state(study, model, settings.first_on, protocol)
+    if params.is_released(model, study.scale):  # no job makes its weights
+        inputs |= params.load(params.find_kind(model), model).model_dump(include={"released", "revision"})
+    return settings.model_dump() | budget(study, "seeds", "precision", "threads") | {"version": version} | inputs
 
 
 def saved(study: "Study", *run: str) -> dict:
