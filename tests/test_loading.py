@@ -26,7 +26,7 @@ from transformers import (
 from lib.errors import StudyError
 from lib.finetuning.examples import Template
 from lib.modeling import loading
-from lib.study import open_study
+from lib.study import open_study, paths, requests
 from lib.study.encoders import find_model
 
 T5 = {"d_model": 32, "d_ff": 64, "num_layers": 2, "num_heads": 2, "d_kv": 16}
@@ -136,6 +136,21 @@ def test_a_folder_is_known_by_its_name_and_what_is_in_it(bert, tmp_path):
     assert find_model(open_study("smoke"), str(link)).key == find_model(open_study("smoke"), str(long)).key
     model = find_model(open_study("smoke"), str(long))
     assert len(model.key) < 100 and model.key.endswith(model.fingerprint[:6]) and model.load().title == long.name
+
+
+def test_the_key_of_an_evaluated_folder_opens_no_other_weights(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+    study = open_study("smoke")
+    model = find_model(study, str(folder))
+    requests.write_request("smoke", model, "gu", datasets=[])
+    (tmp_path / "new").mkdir()
+    moved = folder.rename(tmp_path / "new" / folder.name)
+    requests.write_request("smoke", find_model(study, str(moved)), "blue", datasets=[])  # listed before that of gu
+    assert find_model(study, model.key).source == str(moved)
+    with open(moved / "config.json", "a") as file:
+        file.write("\n")
+    with pytest.raises(StudyError, match=f"'{model.key}' is no longer in .*my-bert: .* weights have changed"):
+        find_model(study, model.key)
 
 
 def test_half_precision_and_several_files_are_the_same_model(bert, tmp_path):

@@ -1,6 +1,7 @@
 """Pretrained models by name: a registered key, a folder, or a name on the hub."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ def find_model(study: "Study", name: str) -> Checkpoint:
     encoder, it is the public one: in $RELEASED, below its name on the hub, or on the hub if there is no such folder.
 
     Raises StudyError for an unknown key (with the nearest names), a model not pretrained yet or without public weights,
-    or a folder without a model in it.
+    a folder without a model in it, or the key of a user's encoder whose folders have other weights now.
     """
     scale = study.scale
     if params.is_released(name, scale):
@@ -35,19 +36,40 @@ def find_model(study: "Study", name: str) -> Checkpoint:
             raise StudyError(f"model '{name}' is not pretrained at scale '{scale}': run ./run_all.sh {scale} {name}")
         fingerprint = loading.weights_fingerprint(folder, show_path(folder))
         return Checkpoint(name, settings.title, str(folder), fingerprint)
-    evaluations = {path.stem.split("--")[0]: path for path in paths.evaluations(scale).glob("*.json")}
-    if name in evaluations:  # the key of a user's encoder
-        name = artefacts.read_json(evaluations[name])["source"]
+    evaluations = sorted(paths.evaluations(scale).glob("*.json"))
+    sources = [artefacts.read_json(path)["source"] for path in evaluations if path.stem.split("--")[0] == name]
+    if any(Path(source).is_absolute() for source in sources):  # the key of a user's folder
+        return find_evaluated(name, sources)
+    if sources:  # that of a name on the hub
+        name = sources[0]
     folder = Path(name).expanduser()
     if folder.is_dir():
-        title = folder.resolve().name
-        fingerprint = loading.fingerprint_folder(folder, title)
-        return Checkpoint(to_key(f"{title[:LONGEST]}-{fingerprint[:6]}"), title, str(folder), fingerprint)
+        return find_in_folder(folder)
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         if "/" in name:
             raise StudyError(f"no folder {name} with a model in it")
         raise unknown("model", name, [*params.keys("models"), *params.keys("encoders")])
     return Checkpoint(to_key(name.replace("/", ".")), name, name, "")
+
+
+def find_evaluated(key: str, folders: list[str]) -> Checkpoint:
+    """Return the model of a key from the folders it was evaluated in. Raises StudyError if none of them has it now."""
+    folders = list(dict.fromkeys(folders))
+    for folder in filter(Path.is_dir, map(Path, folders)):
+        with suppress(StudyError):  # one that no longer has a model in it
+            if (found := find_in_folder(folder)).key == key:
+                return found
+    raise StudyError(
+        f"'{key}' is no longer in {' or '.join(folders)}: it was moved, or its weights have changed: run ./run_all.sh "
+        "evaluate again"
+    )
+
+
+def find_in_folder(folder: Path) -> Checkpoint:
+    """Return the model in a folder, with a key made from the folder's name and its content."""
+    title = folder.resolve().name
+    fingerprint = loading.fingerprint_folder(folder, title)
+    return Checkpoint(to_key(f"{title[:LONGEST]}-{fingerprint[:6]}"), title, str(folder), fingerprint)
 
 
 def list_at_hand(study: "Study") -> list[str]:
