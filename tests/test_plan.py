@@ -50,6 +50,10 @@ def test_words_of_the_command_line(word, stage, key):
 def test_unknown_targets_name_the_nearest():
     with pytest.raises(StudyError, match="unknown target 'lee-44': did you mean lee-4"):
         of("lee-44")
+    with pytest.raises(StudyError, match=r"unknown target 'bert-cased': did you mean (?!.*\bbert-cased)"):
+        of("bert-cased")  # a published vocabulary, which is not trained
+    with pytest.raises(StudyError, match="'bert-general-pubmed' cannot be run at scale 'released': no public weights"):
+        of("bert-general-pubmed", scale="released")
 
 
 def test_a_model_pretrained_again_continues_one_of_its_own_seed():

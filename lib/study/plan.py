@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import chain
 
 from lib import provenance
-from lib.errors import unknown
+from lib.errors import StudyError, unknown
 from lib.study import (
     claims,
     contrasts,
@@ -72,7 +72,7 @@ class Plan:
     def find(self, word: str) -> dict[str, Keys]:
         """Return the jobs that one word stands for, by stage.
 
-        Raises StudyError with the nearest names if there are none.
+        Raises StudyError with the nearest names if there are none, or if public weights or data are missing.
         """
         if word in {path.stem for path in paths.evaluations(self.scale).glob("*.json")}:
             return {"evaluation": [tuple(word.split("--"))]}
@@ -80,8 +80,7 @@ class Plan:
             notebook = params.load("tables", word).notebook
             return {"page": [(notebook,)]} if notebook in PAGES else {"table": [(word,)]}
         if params.is_model(word):
-            finetuning = [job for job in self.planned if job[0] == word]
-            jobs = {"pretrain": pretraining} if (pretraining := self.registered(word)) else {"finetune": finetuning}
+            jobs = {"pretrain": pretraining} if (pretraining := self.registered(word)) else self.finetuned(word)
         else:
             jobs = {}
             if word in params.keys("corpora"):
@@ -96,6 +95,13 @@ class Plan:
         if not jobs:
             raise unknown("target", word, chain(*list_targets(self.scale).values()))
         return jobs
+
+    def finetuned(self, model: str) -> dict[str, Keys]:
+        """Return the jobs of a model with public weights. Raises StudyError if it has none, or no data to be run on."""
+        if finetuning := [job for job in self.planned if job[0] == model]:
+            return {"finetune": finetuning}
+        why_not = params.why_no_weights(model, self.scale) or "no data for its runs are at hand: see ./run_all.sh data"
+        raise StudyError(f"model '{model}' cannot be run at scale '{self.scale}': {why_not}")
 
     @cached_property
     def whole_jobs(self) -> dict[str, Keys]:
@@ -277,5 +283,6 @@ def list_targets(scale: str) -> dict[str, list[str]]:
     notebooks = set()
     for stage, keys in plan.jobs.items():
         notebooks |= {plan.notebook(stage, *job) for job in keys}
-    registered = {kind: params.keys(kind) for kind in ("tables", "models", "corpora", "vocabularies")}
-    return {"notebooks": sorted(filter(None, notebooks)), **registered, "other": ["report"]}
+    registered = {kind: params.keys(kind) for kind in ("tables", "models", "corpora")}
+    trained = [key for key in params.keys("vocabularies") if not params.load("vocabularies", key).file]
+    return {"notebooks": sorted(filter(None, notebooks)), **registered, "vocabularies": trained, "other": ["report"]}
