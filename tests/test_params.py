@@ -255,6 +255,18 @@ def test_faults_of_likeness_are_named(settings_folder, text, message):
         params.load("models", "one")
 
 
+@each(("key", "last"), [("itself", "itself"), ("one", "other")])
+def test_protocols_that_are_like_each_other_are_named(key, last):
+    like = {"itself": "itself", "one": "other", "other": "one"}
+    load_original = params.load
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(params, "load", lambda kind, name: (
+            Protocol(title="x", paper="x", where="x", like=like[name], differs="") if name in like
+            else load_original(kind, name)))  # fmt: skip
+        with pytest.raises(StudyError, match=f"protocols.yaml, {last}: like: '{like[last]}' is like this one"):
+            params.load_finetuning(key, "ncbi-disease", "tagging", "laptop")
+
+
 @each(
     ("text", "message"),
     [

@@ -40,14 +40,19 @@ class Registered:
         return load(self.kind, self.key)
 
 
-def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[tuple[str, dict]]:
+def finetuning_layers(
+    key: str, dataset: str, family: str, scale: str, below: tuple[str, ...] = ()
+) -> list[tuple[str, dict]]:
     """List the layers of a dataset's fine-tuning settings; later layers override earlier ones.
 
-    Each is where the settings come from, and what it sets.
+    Each is where the settings come from, and what it sets. `below`: the protocols that are `like` this one. Raises
+    StudyError if this one is itself `like` one of them.
     """
-    protocol, budget = load("protocols", key), load("scales", scale)
-    layers = finetuning_layers(protocol.like, dataset, family, scale)[:-1] if protocol.like else []
+    protocol, budget, below = load("protocols", key), load("scales", scale), (*below, key)
     origin = f"params/protocols.yaml, {key}"
+    if protocol.like in below:
+        raise StudyError(f"{origin}: like: '{protocol.like}' is like this one; name one that says all")
+    layers = finetuning_layers(protocol.like, dataset, family, scale, below)[:-1] if protocol.like else []
     for settings in (protocol.all, protocol.families.get(family, {}), protocol.datasets.get(dataset, {})):
         layers.append((origin, settings))
     changes = budget.finetuning.list_changes(family)
