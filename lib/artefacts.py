@@ -123,18 +123,23 @@ def to_lines(content) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def remove_leftovers(folder: Path) -> int:
-    """Delete temporary files and folders that a killed run left below `folder`; return how many.
+def remove_leftovers(folder: Path) -> None:
+    """Delete temporary files and folders that a killed run left below `folder`.
 
-    A folder that was being replaced when the run was killed gets its name back.
+    A folder that was being replaced when the run was killed gets its name back. What belongs to an artefact that a
+    living process has locked is left alone.
     """
-    leftovers = list(folder.rglob(".*.tmp"))
-    for path in leftovers:
-        target = path.with_name(path.name.removeprefix(".").rsplit(".", 3)[0])
+    in_use = []
+    for path in sorted(folder.rglob(".*.tmp")):  # a folder comes before what is in it
+        name = path.name.removeprefix(".").removesuffix(".tmp").removesuffix(".old")
+        target = path.with_name(name.rsplit(".", 1)[0])
+        if is_locked(path.with_name(f".{target.name}.lock")):
+            in_use.append(path)
+        if any(path.is_relative_to(used) for used in in_use):
+            continue
         if path.name.endswith(".old.tmp") and not target.exists():
             os.replace(path, target)
         elif path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
-    return len(leftovers)

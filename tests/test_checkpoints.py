@@ -18,6 +18,7 @@ import torch
 from conftest import each
 from safetensors import SafetensorError
 
+from lib import artefacts
 from lib.errors import StudyError
 from lib.training import checkpoints, optimizers
 from lib.training.optimization import Optimization
@@ -126,6 +127,18 @@ def test_what_a_kill_left_behind_is_removed_by_the_next_save(tmp_path):
     (leftover / "model.safetensors").write_bytes(b"half")
     Run(tmp_path).train(2)
     assert names_left(tmp_path) == {"step-0000000002"}
+
+
+def test_what_a_living_process_has_locked_is_not_left_behind(tmp_path):
+    locked, killed = (tmp_path / f".{name}.0123abcd.tmp" for name in ("tiny-short.2", "tiny"))
+    for folder in (locked, killed):
+        folder.mkdir()
+        (folder / ".log.jsonl.4567cdef.tmp").touch()
+    with artefacts.locked(tmp_path / "tiny-short.2"):
+        artefacts.remove_leftovers(tmp_path)
+        assert {*names_left(tmp_path)} == {locked.name, ".tiny-short.2.lock"} and len(names_left(locked)) == 1
+    artefacts.remove_leftovers(tmp_path)
+    assert not locked.exists()
 
 
 @each("moment", ["save_model", "torch.save", "checksum"])
