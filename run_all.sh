@@ -35,7 +35,8 @@ wanted="$(cat "$root/requirements.lock" "$root/pyproject.toml" | cksum) $root"
 have="$(sed -n 1p "$stamp" 2>/dev/null || true)"
 have_torch="$(sed -n 2p "$stamp" 2>/dev/null || true)"
 
-if [ "$have" != "$wanted" ] || [ "${TORCH:-$have_torch}" != "$have_torch" ]; then
+# A Python that is not there any more: an upgrade of the system may have removed the one that made the environment.
+if [ ! -x "$python" ] || [ "$have" != "$wanted" ] || [ "${TORCH:-$have_torch}" != "$have_torch" ]; then
     if ! "$python" -P -m pip --version >/dev/null 2>&1; then # -P: not what lies where the person stands
         if [ "$environment" != "$root/.venv" ]; then
             echo "error: $environment has no Python of 3.11 or later with pip: conda env update -f environment.yml" >&2
@@ -59,7 +60,7 @@ if [ "$have" != "$wanted" ] || [ "${TORCH:-$have_torch}" != "$have_torch" ]; the
         echo "Making the environment in .venv ($("$maker" --version)) ..."
         "$maker" -P -m venv --clear "$environment"
     fi
-    "$python" -P "$root/lib/installing.py" "$TORCH_VERSION"
+    TORCH="${TORCH:-$have_torch}" "$python" -P "$root/lib/installing.py" "$TORCH_VERSION"
     printf '%s\n' "$wanted" "${TORCH:-$have_torch}" >"$stamp"
 fi
 exec "$python" -P -m lib.study.cli "$@"

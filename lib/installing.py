@@ -35,12 +35,13 @@ class Failed(Exception):
 
 def parse_pip_settings(listed: str) -> dict[str, list[str]]:
     """Parse `pip config list` into values by option: of several values the one that pip uses, split at white space."""
-    entries = dict(re.findall(r"^(\S+)=('.*'|\".*\")$", listed, re.M))
+    entries = re.findall(r"^(\S+)=('.*'|\".*\")$", listed, re.M)
+    values_of = {name: ast.literal_eval(value).split() for name, value in entries}
     return {
-        name.removeprefix(section): ast.literal_eval(value).split()
+        name.removeprefix(section): values
         for section in ("global.", "install.", ":env:.")  # a later one overrides an earlier one
-        for name, value in entries.items()
-        if name.startswith(section)
+        for name, values in values_of.items()
+        if name.startswith(section) and values  # pip ignores empty ones
     }
 
 
@@ -54,7 +55,7 @@ def translate(settings: dict[str, list[str]]) -> tuple[list[str], dict[str, str]
         options.append("--no-index")
     if settings.get("extra-index-url"):  # the choice that pip makes; hashes restrict what may be installed
         options += ["--index-strategy", "unsafe-best-match"]
-    variables = {AS_VARIABLES[name]: values[0] for name, values in settings.items() if name in AS_VARIABLES and values}
+    variables = {AS_VARIABLES[name]: values[0] for name, values in settings.items() if name in AS_VARIABLES}
     return options, variables
 
 

@@ -62,6 +62,26 @@ def test_without_the_venv_module_one_line_says_what_to_install(tmp_path):
     assert "has no venv module: install it" in line and "apt install python3-venv" in line
 
 
+def test_an_environment_whose_python_is_gone_is_made_anew_with_the_torch_it_had(tmp_path):
+    maker = tmp_path / "maker"  # a Python whose environments hold a copy of it
+    maker.write_text("""#!/bin/sh
+for last; do :; done
+case "$*" in
+    *"-m venv"*) rm -r "$last" && mkdir -p "$last/bin" && cp "$0" "$last/bin/python" ;;
+    *installing.py*) echo "installed $TORCH" ;;
+esac
+""")
+    maker.chmod(0o755)
+    python, stamp = tmp_path / ".venv/bin/python", tmp_path / ".venv/study-stamp"
+    python.parent.mkdir(parents=True)
+    assert "installed torch==9" in start(tmp_path, PYTHON=str(maker), TORCH="torch==9").stdout
+    assert "installed" not in start(tmp_path, PYTHON=str(maker)).stdout
+    stamped = stamp.read_text()
+    python.unlink()
+    python.symlink_to(tmp_path / "gone")
+    assert "installed torch==9" in start(tmp_path, PYTHON=str(maker)).stdout and stamp.read_text() == stamped
+
+
 def test_an_environment_of_conda_is_never_emptied(tmp_path):
     file = tmp_path / "conda" / "mine"
     file.parent.mkdir()
@@ -89,11 +109,12 @@ def test_the_tree_lists_every_notebook_and_module_and_names_what_is_there():
 
 def test_uv_is_told_of_all_that_pip_is_configured_with():
     settings = """:env:.extra-index-url='https://c/simple'
-:env:.no-index='0'
 :env:.default-timeout='180'
 global.cert='/etc/a.crt'
 global.extra-index-url='https://a/simple https://b/simple'
 global.index-url='https://own/simple'
+:env:.index-url=''
+:env:.no-index=''
 install.find-links='\\n/opt/wheels\\n/opt/more'
 install.trusted-host="own"
 """
