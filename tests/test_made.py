@@ -71,6 +71,8 @@ SQUAD = {"data": [{"title": "T", "paragraphs": [{"context": "a[SEP]b"}, {"contex
         ("first-40", {f"n/{i}": b"x" for i in range(50)}, [(f"{i}", b"x") for i in range(40)]),
         ("sample-60", {f"n/PMC{i}.nxml": article(i, BY, 3) for i in (*range(121, 0, -1), 999)},
          [(f"PMC{i}.nxml", article(i, BY, 3)) for i in range(1, 121, 2)]),
+        ("sample-60", {f"n/PMC{i}.nxml": article(i, BY, 3) for i in (2, 1)},
+         [(f"PMC{i}.nxml", article(i, BY, 3)) for i in (1, 2)]),
         ("extract", {f"{i}": f'<doc id="{i}" title="T">\nT\n\n {LONG * 3} &lt;br&gt;\n</doc>\n<doc>\nS\n</doc>'.encode()
                      for i in range(4)}, [["T", LONG * 3]] * 2),
         ("novels", {"l/E1.xml": b'<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><front><p>no</p></front><body>'
@@ -154,6 +156,12 @@ def test_of_a_repository_what_is_asked_for_is_fetched_once(public, tmp_path, mon
     monkeypatch.setenv("PATH", "")
     with pytest.raises(StudyError, match="git is not installed"):
         list(repositories.read_files(raw, wanted))
+
+
+def test_git_may_be_set_to_find_no_bare_repository(public, tmp_path, monkeypatch):
+    for name, value in {"COUNT": "1", "KEY_0": "safe.bareRepository", "VALUE_0": "explicit"}.items():
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
+    assert [path for path, _ in repositories.read_files(tmp_path / "raw", files_of(public, "d/*"))] == ["d/1", "d/2"]
 
 
 def test_a_file_is_made_right_or_not_at_all(public, tmp_path, monkeypatch, capsys):

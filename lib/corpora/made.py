@@ -223,9 +223,9 @@ def take_first(files: Files) -> Iterator[tuple[str, bytes]]:
 
 
 def take_sample(files: Files) -> Iterator[tuple[str, bytes]]:
-    """Sample 60 articles under a free licence, evenly over their PMCIDs."""
+    """Sample 60 articles under a free licence, evenly over their PMCIDs; take them all if there are fewer."""
     free_articles = sorted((number_of(path), path, content) for path, content in files if read_licence(content))
-    for _, path, content in free_articles[:: len(free_articles) // 60][:60]:
+    for _, path, content in free_articles[:: max(1, len(free_articles) // 60)][:60]:
         yield PurePosixPath(path).name, content
 
 
