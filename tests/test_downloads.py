@@ -41,11 +41,11 @@ class Handler(BaseHTTPRequestHandler):
         body, length = CONTENT, None
         if behaviour == "missing":
             return self.send_error(404)
-        if behaviour == "busy-once" and self.path not in earlier_paths:
+        if behaviour.startswith("busy-") and self.path not in earlier_paths:
             return self.send_error(503)
         if behaviour == "wrong":
             body = CONTENT.swapcase().replace(b"1", b"2")
-        if behaviour == "listing":
+        if behaviour == "busy-listing":
             page = "/".join(self.path.split("/")[2:])
             names = "".join(f'<a href="pubmed26n000{i}.xml.gz{e}">x</a>' for i in (1, 2) for e in ("", ".md5"))
             body = names.encode() if not page else f"MD5(x)= {MD5}\n".encode() if page.endswith("md5") else CONTENT
@@ -217,6 +217,17 @@ def test_without_a_network_each_host_is_asked_twice_and_one_line_says_so(study, 
     assert visible(study.folder) == ["two/a"]
 
 
+def test_without_a_network_a_listed_source_fails_at_once(server, tmp_path, monkeypatch, capsys):
+    """Its host is asked twice for the page, and not again for the checksum of each file."""
+    requested, receive, hosts = [], fetching.receive, {}
+    monkeypatch.setattr(fetching, "receive", lambda url, *rest: requested.append(url) or receive(url, *rest))
+    plan = downloads.FullSize.model_construct(url="http://127.0.0.1:1/", pattern="file")
+    assert downloads.fetch_listed(plan, tmp_path, hosts, None) == {"failed": 1}
+    with pytest.raises(fetching.Unreachable, match="no way to 127.0.0.1:1 "):
+        fetching.bring_by_md5(tmp_path / "file", f"{plan.url}file", hosts)
+    assert requested == [plan.url] * 2 and not capsys.readouterr().out
+
+
 @each("lost", [[1], [2, 3]])
 def test_a_connection_that_fails_now_and_then_is_made_again(server, tmp_path, monkeypatch, lost):
     """A first connection is retried once, and one to a host that has answered more often."""
@@ -252,7 +263,7 @@ def test_a_listed_source_is_fetched_only_when_asked_for(study, monkeypatch, caps
     output = capsys.readouterr().out
     assert "9 GB (2020); ./run_all.sh data everything fetches it" in output and "1 fetched, 1 only planned" in output
     groups = downloads.load_manifest()
-    url = study.server.url("listing").removesuffix("file")
+    url = study.server.url("busy-listing").removesuffix("file")
     local_plan = groups["everything"].plan.model_copy(update={"url": url})
     local_groups = {"everything": groups["everything"].model_copy(update={"plan": local_plan})}
     monkeypatch.setattr(downloads, "load_manifest", lambda: local_groups)

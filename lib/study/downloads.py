@@ -202,9 +202,11 @@ def addresses(source: Repository, file: Download) -> list[str]:
 def fetch_listed(plan: FullSize, folder: Path, hosts: dict[str, str], first: int | None) -> Counter:
     """Fetch the files that a page lists, or only the `first` of them in order of name."""
     try:
-        names = sorted(set(re.findall(plan.pattern, fetching.read_url(plan.url))))
+        names = sorted(set(re.findall(plan.pattern, fetching.read_url(plan.url, hosts))))
         if not names:
             raise StudyError(f"{plan.url}: names no file like {plan.pattern}; see whether the page has moved")
+    except fetching.Unreachable:  # fetch_groups says so
+        return Counter(failed=1)
     except StudyError as error:
         print(f"FAILED   {error}", flush=True)
         return Counter(failed=1)
