@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 import yaml
 from conftest import each
@@ -224,6 +225,19 @@ def test_a_model_of_ones_own_text_is_made_once_and_can_be_continued(own):
     assert all((before[name] - moved[name]).abs().max() < 1.1e-2 for name in before)  # one step of Adam
 
 
+def test_without_phases_the_weights_stay_at_their_start(own, tmp_path):
+    plan = own["plan"].model_copy(update={"phases": []})
+    vectors = np.random.default_rng(1).normal(size=(len(own["tokenizer"]), 16)).astype(np.float32)
+    assert pretraining.pretrain(**own | {"plan": plan, "folder": tmp_path / "first"}, vectors=vectors)["log"] == []
+    first = load_file(tmp_path / "first/model.safetensors")
+    table = "bert.embeddings.word_embeddings.weight"
+    assert np.array_equal(first[table], vectors)
+    changes = {"plan": plan.model_copy(update={"start": []}), "folder": tmp_path / "second"}
+    pretraining.pretrain(**own | changes, seed=2, initial=load_encoder(tmp_path / "first"))
+    second = load_file(tmp_path / "second/model.safetensors")
+    assert all(first[name].equal(second[name]) for name in first)
+
+
 @each(("architecture", "masked", "replaced"), [("bert", 0.8, 0.1), ("albert", 0.8, 0.1), ("electra", 0.85, 0.0)])
 def test_what_becomes_of_chosen_tokens_is_as_in_the_authors_code(own, architecture, masked, replaced):
     phase = own["plan"].phases[0].model_copy(update={"batch_size": 128})
@@ -236,14 +250,16 @@ def test_what_becomes_of_chosen_tokens_is_as_in_the_authors_code(own, architectu
 
 def test_all_that_weights_follow_from_is_in_their_fingerprint(own):
     def find(**changes) -> str:
-        arguments = own | {"machine": Machine(), "seed": 1, "initial": None, "measuring": {}} | changes
+        defaults = {"machine": Machine(), "seed": 1, "initial": None, "vectors": None, "measuring": {}}
+        arguments = own | defaults | changes
         del arguments["folder"]
         return pretraining.describe_run(**arguments)["fingerprint"]
 
     other_text = dataclasses.replace(own["corpora"][0], ids=own["corpora"][0].ids[::-1])
     dropout = own["plan"].model_copy(update={"dropout": 0.1})
     changes = [{"plan": dropout}, {"corpora": [other_text]}, {"held_out": [other_text]}, {"seed": 2},
-               {"machine": Machine(threads=2)}, {"measuring": {"evaluations": 3}}]  # fmt: skip
+               {"machine": Machine(threads=2)}, {"measuring": {"evaluations": 3}},
+               {"vectors": np.zeros((9, 16))}, {"vectors": np.ones((9, 16))}]  # fmt: skip
     fingerprints = [find(), *(find(**change) for change in changes)]
     assert len(set(fingerprints)) == len(fingerprints) and find() == fingerprints[0]
 

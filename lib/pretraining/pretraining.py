@@ -1,5 +1,6 @@
 """Pretraining: from packed text, a tokenizer and a plan to a model folder that transformers can load."""
 
+import hashlib
 import json
 import os
 from bisect import bisect
@@ -61,7 +62,7 @@ def pretrain(
     folder, machine = Path(folder), machine or Machine()
     if record is None:
         measuring = {"evaluations": evaluations, "held_out_blocks": held_out_blocks}
-        record = describe_run(plan, corpora, tokenizer, machine, seed, held_out, initial, measuring)
+        record = describe_run(plan, corpora, tokenizer, machine, seed, held_out, initial, vectors, measuring)
     if finished_record := artefacts.find_finished(folder, record):
         return finished_record | {"log": read_log(folder)}
     unfinished = folder.with_name(f".{folder.name}.partial")
@@ -73,8 +74,11 @@ def pretrain(
     model = models.build_model(
         plan.architecture, plan.body, len(tokenizer), plan.positions, plan.dropout, pairs=plan.pairs != "none"
     )
+    begin = partial(set_first_weights, model, plan, corpora, tokenizer, initial, vectors)
     log: list[dict] = []
-    if plan.phases:
+    if not plan.phases:
+        begin()
+    else:
         batches = make_batches(plan, corpora, tokenizer, seed)
         evaluate = None
         if held_out:
@@ -90,7 +94,7 @@ def pretrain(
             rate_of=batches.rate,
             seed=seed,
             progress=Progress(f"{folder.name} on {', '.join(text.name for text in corpora)}", curve=True),
-            begin=lambda: set_first_weights(model, plan, corpora, tokenizer, initial, vectors),
+            begin=begin,
             evaluate=evaluate,
             evaluations=batches.evaluations(evaluations) if held_out else (),
             micro_batch=machine.micro_batch,
@@ -126,6 +130,7 @@ def describe_run(
     seed: int,
     held_out: Sequence[Tokens],
     initial: loading.Encoder | None,
+    vectors: np.ndarray | None,
     measuring: dict,
 ) -> dict:
     """Return the record of a run before it starts, with the fingerprint of all that determines its weights and log."""
@@ -135,6 +140,8 @@ def describe_run(
     inputs["vocabulary"] = fingerprint_tokenizer(tokenizer)
     if initial:
         inputs["initial weights"] = initial.fingerprint
+    if vectors is not None:
+        inputs["word vectors"] = hashlib.sha256(np.ascontiguousarray(vectors)).hexdigest()[:16]
     settings = settle_settings(plan, machine, seed) | measuring | names | {"initial": initial and initial.title}
     return provenance.record("pretraining", plan.version, settings, inputs)
 
