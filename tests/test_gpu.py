@@ -1,15 +1,20 @@
 """The measurement on a lent machine (tools/gpu.py): packed, run elsewhere until the time is over, taken over."""
 
 import json
+import multiprocessing
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import Study
 
+from lib import provenance
+from lib.errors import StudyError
 from lib.study import paths
+from tools import gpu
 
 TOOL = paths.ROOT / "tools" / "gpu.py"
 # What a lent machine lacks of the study's environment, and WHEELS do not bring.
@@ -55,6 +60,27 @@ def lent(finished_study, tmp_path_factory) -> Lent:
     return Lent(finished_study, tmp_path_factory.mktemp("lent"))
 
 
+def test_a_recipe_that_no_panel_has_is_an_error(monkeypatch, tmp_path):
+    monkeypatch.setattr(provenance, "commit", lambda: "abc")
+    with pytest.raises(StudyError, match="unknown recipe 'bert-genral': did you mean bert-general"):
+        gpu.pack("smoke", tmp_path, ["pubmedbert", "bert-genral"])
+
+
+def test_a_process_that_dies_fails_its_job_and_nothing_else():
+    crew, job = gpu.Crew("smoke", 1), ("pretrain", "bert-general")
+    for is_working in (True, False):
+        ours, theirs = multiprocessing.Pipe()
+        crew.processes[ours] = SimpleNamespace(exitcode=-9)
+        crew.idle.append(ours)
+        if is_working:
+            crew.start(job)
+        theirs.close()  # with its job unread, or before it got one
+        if not is_working:
+            crew.start(job)
+        ((failed, _, problem),) = crew.finish(1.0)
+        assert (failed, problem, crew.idle, crew.busy) == (job, "its process ended with -9", [], {})
+
+
 def read_scores(folder) -> list[dict]:
     return [run["scores"] for run in json.loads((folder / RUN).read_text())["runs"]]
 
@@ -83,7 +109,7 @@ def test_what_ran_elsewhere_is_what_runs_here(lent, tmp_path):
     record = json.loads((study.outputs / "models/bert-general/record.json").read_text())
     assert record["commit"] == "abc" and not (study.outputs / "models/bert-general/model.safetensors").exists()
     assert "every run of the panels" in lent.here("pack", "smoke", tmp_path / "again")
-    assert "every run of biobert-1m of the panels" in lent.here("pack", "smoke", tmp_path / "again", "biobert-1m")
+    assert "every run of bert-general of the panels" in lent.here("pack", "smoke", tmp_path / "again", "bert-general")
 
 
 def test_a_job_that_fails_is_named_and_keeps_what_needs_it_from_beginning(lent, tmp_path):

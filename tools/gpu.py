@@ -11,6 +11,7 @@ a model that lacks a result is pretrained again, with all models that continue t
 made again.
 """
 
+import contextlib
 import json
 import lzma
 import multiprocessing
@@ -70,24 +71,30 @@ def pack(scale: str, folder: Path, only: Sequence[str] = (), wheels: bool = True
     """Write into `folder` the study, its data, the text as tokens and the packages that the other machine lacks.
 
     `only`: the recipes whose runs to pack, if the runs of all panels are too many to travel at once. Raises StudyError
-    if there are uncommitted changes, if nothing is left to do, or if the folder becomes too large.
+    for an unknown recipe, if there are uncommitted changes, if nothing is left to do, or if the folder becomes too
+    large.
     """
     from lib import provenance
-    from lib.errors import StudyError
+    from lib.errors import StudyError, unknown
     from lib.study import open_study, params, paths
 
     study, commit = open_study(scale), provenance.commit()
     if commit.endswith("+changes"):
         raise StudyError("lib, notebooks or params have changes: commit them, as results name the commit")
-    runs = [run for run in study.budget.panel_runs() if not only or params.split_seed(run[0])[0] in only]
+    runs = study.budget.panel_runs()
+    recipes = {params.split_seed(model)[0] for model, *_ in runs}
+    for name in only:
+        if name not in recipes:
+            raise unknown("recipe", name, recipes)
+    runs = [run for run in runs if not only or params.split_seed(run[0])[0] in only]
     chains = {model: {*list_chain(model)} for model, *_ in runs}
     retrained = {
         ancestor for run in runs if not paths.find(paths.results(scale, *run)).exists() for ancestor in chains[run[0]]
     }
     runs = [run for run in runs if chains[run[0]] & retrained]
     if not runs:
-        recipes = f" of {', '.join(only)}" if only else ""
-        raise StudyError(f"every run{recipes} of the panels of scale '{scale}' has a result, here or in the record")
+        chosen = f" of {', '.join(only)}" if only else ""
+        raise StudyError(f"every run{chosen} of the panels of scale '{scale}' has a result, here or in the record")
     models = [study.model(job[1]) for job in list_jobs(runs) if job[0] == "pretrain"]
     pairs = {(corpus.key, model.vocabulary.key): (corpus, model.vocabulary) for model in models
              for corpus in model.corpora}  # fmt: skip
@@ -206,7 +213,8 @@ class Crew:
             self.processes[ours] = process
             self.idle.append(ours)
         connection = self.idle.pop()
-        connection.send(job)
+        with contextlib.suppress(OSError):  # its process has died, which `finish` notices
+            connection.send(job)
         self.busy[connection] = job, time.monotonic()
 
     def finish(self, seconds: float) -> Iterable[tuple[Job, float, str]]:
@@ -216,7 +224,7 @@ class Crew:
             try:
                 problem = connection.recv()
                 self.idle.append(connection)
-            except EOFError:
+            except (EOFError, OSError):  # OSError: it died before it read its job
                 problem = f"its process ended with {self.processes[connection].exitcode}"
             yield job, time.monotonic() - start_time, problem
 
