@@ -63,8 +63,8 @@ def pretrain(
     if record is None:
         measuring = {"evaluations": evaluations, "held_out_blocks": held_out_blocks}
         record = describe_run(plan, corpora, tokenizer, machine, seed, held_out, initial, vectors, measuring)
-    if finished_record := artefacts.find_finished(folder, record):
-        return finished_record | {"log": read_log(folder)}
+    if finished_record := find_finished(folder, record):
+        return finished_record
     unfinished = folder.with_name(f".{folder.name}.partial")
     device = training.accelerator(machine.precision)
     torch.set_num_threads(machine.threads)  # after Accelerate, which may set its own number
@@ -120,6 +120,17 @@ def pretrain(
         artefacts.write_record(new_folder, record)
     checkpoints.clear(unfinished)
     return record | {"log": log}
+
+
+def find_finished(folder: Path, record: dict) -> dict | None:
+    """Return the record of the model in `folder`, with its log, or None if it is missing or has another identity.
+
+    A model taken over from a lent machine has a record without weights (tools/gpu.py): it is not finished here.
+    """
+    finished_record = artefacts.find_finished(folder, record)
+    if finished_record is None or not (folder / "config.json").exists():
+        return None
+    return finished_record | {"log": read_log(folder)}
 
 
 def describe_run(

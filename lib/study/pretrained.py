@@ -138,8 +138,8 @@ class Model(params.Registered):
 
         Returns its record, with its log. Its folder is whole or not there; a killed run resumes from its checkpoint.
         """
-        if record := artefacts.find_finished(self.folder, self.identity):
-            return record | {"log": pretraining.read_log(self.folder)}
+        if record := pretraining.find_finished(self.folder, self.identity):
+            return record
         if self.processes == 1:
             return self.train()
         for corpus in self.corpora:  # here, so that it is done once and not in every process
