@@ -4,7 +4,7 @@ import pytest
 from notebook_code import definitions
 
 from lib.errors import StudyError
-from lib.study import hardware, open_study, params, parsing
+from lib.study import hardware, open_study, page_jobs, params, parsing, plan
 
 PAGE = definitions("92_cost")
 PAPERS = open_study("paper")
@@ -29,6 +29,11 @@ def test_every_model_of_a_paper_stands_there_once_besides_other_readings():
     for run in PRINTED.runs:
         phases = [params.load("models", key).published.phases for key in run.days]
         assert "steps" not in run.changes or all(len(model_phases) == 1 for model_phases in phases)
+
+
+def test_the_page_waits_on_the_one_that_makes_its_table_of_our_models():
+    (waited,) = page_jobs.PAGES["92_cost"].reads(plan.Plan("laptop"))["page"]
+    assert page_jobs.split_tables(["pretrained"])["page"] == [waited]
 
 
 def test_work_by_hand():

@@ -160,6 +160,7 @@ PAGES = {
         "tables/parameters.csv",
         lambda study: dump("models"),
         lambda plan: {"pretrain": each(plan.study.budget.list_models())},
+        also=("tables/pretrained.csv",),
     ),
     "26_own_data": Page("tables/own-data.csv"),
     "33_all_benchmarks": Page(
