@@ -8,17 +8,13 @@ from lib.benchmarks.instances import Answer, Labelled, Pair, Question, Sentence
 from lib.study import agreement, claims
 
 
-def test_scores_stand_beside_what_needs_no_encoder_where_that_is_known():
-    run = {"protocol": "lee", "score": "f1", "pretraining": 1}
-    scores = {("bert-general", "a"): (60.0, 62.0), ("bert-general", "b"): (90.0,), ("tfidf-svm", "a"): (99.0,)}
-    runs = pd.DataFrame(
-        run | {"model": model, "dataset": dataset, "value": value, "seed": seed}
-        for (model, dataset), values in scores.items()
-        for seed, value in enumerate(values)
-    )
-    baselines = pd.DataFrame({"dataset": ["a", "b"], "score": "f1", "without_pretraining": [61.0, np.nan]})
-    rows = definitions("05_what_pretraining_buys").beside_baselines(runs, baselines)
-    assert rows[["model", "dataset", "value", "better"]].values.tolist() == [["bert-general", "a", 61.0, False]]
+def test_losses_are_compared_on_one_text_vocabulary_and_masking():
+    same = {"architecture": "bert", "text": "pubmed", "vocabulary": "pubmed-cased", "masking": "word-piece"}
+    changes = [{}, {}, {"text": "wiki-books"}, {"vocabulary": "wiki-books-cased"}, {"masking": "whole-word"},
+               {"architecture": "electra"}]  # fmt: skip
+    rows = [same | change | {"model": f"m{number}", "held-out loss": number} for number, change in enumerate(changes)]
+    (sentence,) = definitions("25_models_side_by_side").compare_losses(pd.DataFrame(rows))
+    assert sentence.startswith("On one text (pubmed)") and sentence.endswith("held-out loss: m0 0.00, m1 1.00.")
 
 
 def test_runs_that_know_no_more_than_what_needs_no_encoder():
@@ -56,6 +52,14 @@ def test_cells_are_counted_by_paper_and_in_all():
 def test_ranks_are_over_the_rows_that_every_encoder_has():
     wide = pd.DataFrame({"a": [80.0, 70.0, 99.0], "b": [81.0, 60.0, np.nan], "c": [10.0, 10.0, 10.0]})
     assert definitions("50_blurb").mean_ranks(wide).to_dict() == {"a": 1.5, "b": 1.5, "c": 3.0}
+
+
+def test_ranks_of_ours_are_of_printed_encoders_alone():
+    columns = ["row", "column", "published", "ours", "is_mean"]
+    cells = [("x", "a", 80.0, 40.0, False), ("x", "b", 81.0, np.nan, False), ("x", "random", np.nan, 30.0, False),
+             ("score", "a", 80.0, np.nan, True)]  # fmt: skip
+    printed, ours = definitions("50_blurb").pivot_scores(pd.DataFrame(cells, columns=columns))
+    assert (list(printed), list(ours)) == (["a", "b"], ["a"])
 
 
 def test_two_main_effects_and_an_interaction_of_four_scores():

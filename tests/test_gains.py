@@ -85,6 +85,11 @@ def test_the_sentences_count_what_lies_below(lines):
     assert {"ncbi-disease, ours, bert-general-pubmed: -17.50"} <= {*axes.lines[-3].names}
 
 
+def test_ours_are_counted_by_dataset_where_the_baseline_is_known(lines):
+    counts = PAGE.count_better(lines).sort_values("dataset")
+    assert counts.to_numpy().tolist() == [["chemprot-lim", 1, 1], ["ncbi-disease", 1, 0]]
+
+
 def test_where_nothing_is_known_there_is_nothing_to_say(lines, monkeypatch):
     monkeypatch.setattr(Study, "baselines", lambda _: KNOWN[:0])
     empty = gains.tabulate_gains(open_study("laptop"))
