@@ -76,6 +76,16 @@ def test_differences_are_of_the_seeds_that_both_have():
     assert by_row[["place", "published", "ours"]].to_numpy().tolist() == [["BioBERT", -12.0, 55.5 - 82.0]]
 
 
+def test_effects_are_on_single_sets_or_on_means_and_never_on_both():
+    rows = [(place, column, score, place == "mean") for place, low in (("NCBI", 60.0), ("mean", 70.0))
+            for column, score in (("BERT", low), ("BioBERT", low + 2))]  # fmt: skip
+    seeds = pd.DataFrame(rows, columns=["row", "column", "published", "is_mean"])
+    seeds = seeds.assign(metric="F1", ours=seeds["published"], seed=1, pretraining=1)
+    for means, places in ((False, ["NCBI"]), (True, ["mean"])):
+        effect = tables.tabulate_effects(seeds, {"step": ("BioBERT", "BERT")}, means=means)
+        assert effect.reset_index()["place"].tolist() == places and effect["paper"].tolist() == [2.0]
+
+
 def test_a_second_pretraining_is_a_seed_of_its_own():
     runs = pd.concat([RUNS, pd.DataFrame(run("bert", "ncbi-disease", "f1", {1: 70.0}, pretraining=2))])
     seeds = tables.by_seed(CELLS, runs)

@@ -115,14 +115,14 @@ def subtract(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_effects(
-    seeds: pd.DataFrame, steps: dict[str, tuple[str, str]], across: str = "column", with_means: bool = False
+    seeds: pd.DataFrame, steps: dict[str, tuple[str, str]], across: str = "column", means: bool = False
 ) -> pd.DataFrame:
     """Return what each step adds, by place: the printed difference, and mean, deviation and number of ours over seeds.
 
     `steps`: name -> the better one and the other, as for `differences`. Indexed by step and place, with the columns
-    paper, ours, sd and n. Places that have neither are left out, and so are means over datasets unless `with_means`.
+    paper, ours, sd and n. Places that have neither are left out. `means`: of means over datasets, not single datasets.
     """
-    seeds = seeds if with_means else seeds[~seeds["is_mean"]]
+    seeds = seeds[seeds["is_mean"] == means]
     gains = pd.concat(differences(seeds, *pair, across=across).assign(step=name) for name, pair in steps.items())
     by_place = gains.groupby(["step", "place"], sort=False)
     effects = by_place.agg(paper=("published", "first"), ours=("ours", "mean"), sd=("ours", "std"), n=("ours", "count"))
