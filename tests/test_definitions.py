@@ -26,7 +26,7 @@ from lib.benchmarks.definitions import (
 from lib.benchmarks.metrics import METRICS
 from lib.study import open_study, page_jobs, params, paths, plan, published, results
 
-PAGE = read_cells("91_protocols")
+PAGE = read_cells("91_protocols", "AGREE", "ANSWERS", "COMPARED")
 
 
 def apply(name: str, dataset: str, gold: list, predicted: list) -> float:
@@ -198,6 +198,21 @@ def test_printed_scores_beside_what_definitions_make(monkeypatch):
     row = placed.iloc[0]
     assert (row["SOTA"], row["Base1"], row[f"ours: {ENTITIES}"], row[f"ours: {WORDS}"]) == (89.71, 95.89, 82, 84)
     assert (row[f"ours: {WORDS_AND_O}"], row[f"{by_word}: {WORDS_AND_O}"]) == (97, 95)
+
+
+def test_what_we_see_speaks_of_every_comparison_that_has_rows(monkeypatch):
+    monkeypatch.setitem(PAGE.describe_pairs.__globals__, "NO_MODEL", ("by word",))
+    row = {"set": "NCBI disease", "model": "pubmedbert", "what": "score", "first": "a", "second": "b"}
+    rows = [row | {"kind": kind, "difference": value} for kind in PAGE.COMPARED for value in (1.0, -4.0)]
+    rows += [row | {"kind": "metric", "model": "by word", "difference": 90.0}]
+    for value in (100.0, 55.49):
+        labels = row | {"kind": "data", "model": None, "second_value": value, "difference": value - 100}
+        rows += [labels | {"what": what} for what in (PAGE.AGREE, PAGE.ANSWERS)]
+    made = pd.DataFrame(rows)
+    (metric, *_), (data,) = PAGE.describe_pairs(made), PAGE.describe_versions(made)
+    assert metric.endswith("metrics: 2.50 points apart, median of 2 pairs; most, -4.00: NCBI disease, b less a.")
+    assert "1 of 2 pairs label shared" in data and data.endswith("lose at most 44.51 points: b less a.")
+    assert len(PAGE.describe_pairs(made[:2])) == 1 and PAGE.describe_versions(made[:2]) == []
 
 
 @each("scale", ["smoke", "laptop"])
