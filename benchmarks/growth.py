@@ -9,6 +9,8 @@ the corpus to packed tokens. `MiB` is a step's peak memory beyond the memory at 
 outputs/record/benchmarks/growth.csv if no number of files is given.
 """
 
+import gzip
+import random
 import re
 import tempfile
 import time
@@ -18,7 +20,6 @@ from pathlib import Path
 from transformers import AutoTokenizer
 
 from benchmarks import paired
-from benchmarks.medline import write_citations
 from lib.corpora import build, medline, rows
 from lib.pretraining import tokens
 from lib.study import params, results
@@ -26,6 +27,57 @@ from lib.vocabularies import learning
 
 FILES = (10, 100, 1000)
 SIZE = 8_192  # tokens of the vocabulary
+
+# A citation with the elements of real ones. `{n}` becomes n random words, and PMID the citation's own.
+DATE = "<Year>2015</Year><Month>03</Month><Day>02</Day>"
+SECTION = '<AbstractText Label="{1}" NlmCategory="{1}">{50} <i>{3}</i> {8}</AbstractText>'
+AUTHOR = (
+    '<Author ValidYN="Y"><LastName>{1}</LastName><ForeName>{1}</ForeName><Initials>A</Initials>'
+    "<AffiliationInfo><Affiliation>{12}</Affiliation></AffiliationInfo></Author>"
+)
+HEADING = (
+    '<MeshHeading><DescriptorName UI="D000000" MajorTopicYN="N">{1}</DescriptorName>'
+    '<QualifierName UI="Q000000" MajorTopicYN="Y">{1}</QualifierName></MeshHeading>'
+)
+REFERENCE = (
+    '<Reference><Citation>{9}</Citation><ArticleIdList><ArticleId IdType="pubmed">1000000</ArticleId></ArticleIdList>'
+    "</Reference>"
+)
+CITATION = (
+    '<PubmedArticle><MedlineCitation Status="MEDLINE" Owner="NLM"><PMID Version="1">PMID</PMID>'
+    f"<DateCompleted>{DATE}</DateCompleted><DateRevised>{DATE}</DateRevised>"
+    '<Article PubModel="Print"><Journal><ISSN IssnType="Print">0000-0000</ISSN><JournalIssue>'
+    f"<Volume>1</Volume><Issue>2</Issue><PubDate>{DATE}</PubDate></JournalIssue><Title>{{4}}</Title>"
+    "<ISOAbbreviation>J</ISOAbbreviation></Journal><ArticleTitle>{13}</ArticleTitle>"
+    f"<Pagination><MedlinePgn>1-9</MedlinePgn></Pagination><Abstract>{4 * SECTION}</Abstract>"
+    f'<AuthorList CompleteYN="Y">{5 * AUTHOR}</AuthorList><Language>eng</Language>'
+    '<PublicationTypeList><PublicationType UI="D016428">Journal Article</PublicationType>'
+    "</PublicationTypeList></Article><MedlineJournalInfo><Country>X</Country><MedlineTA>J</MedlineTA>"
+    f"<NlmUniqueID>1</NlmUniqueID></MedlineJournalInfo><MeshHeadingList>{12 * HEADING}</MeshHeadingList>"
+    f'</MedlineCitation><PubmedData><History><PubMedPubDate PubStatus="pubmed">{DATE}</PubMedPubDate></History>'
+    '<ArticleIdList><ArticleId IdType="pubmed">PMID</ArticleId></ArticleIdList>'
+    f"<ReferenceList>{10 * REFERENCE}</ReferenceList></PubmedData></PubmedArticle>\n"
+)
+
+
+def write_citations(path: Path, count: int, first: int = 10_000_000) -> None:
+    """Write a PubMed XML file of citations.
+
+    `first`: the lowest PMID, which also seeds the text. Every file draws from the same 5,000 words.
+    """
+    rng = random.Random(0)
+    words = ["".join(rng.choices("abcdefghilmnoprstuvy", k=rng.randint(3, 11))) for _ in range(5000)]
+    rng.seed(first)
+
+    def draw(match: re.Match) -> str:
+        text = " ".join(rng.choices(words, k=int(match[1])))
+        return text if match[1] == "1" else f"{text.capitalize()}."
+
+    with gzip.open(path, "wt", encoding="utf-8", compresslevel=6) as file:
+        file.write('<?xml version="1.0" encoding="UTF-8"?>\n<PubmedArticleSet>\n')
+        for pmid in range(first, first + count):
+            file.write(re.sub(r"\{(\d+)\}", draw, CITATION).replace(">PMID<", f">{pmid}<"))
+        file.write("</PubmedArticleSet>\n")
 
 
 def read_files(folder: Path) -> None:
