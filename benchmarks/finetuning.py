@@ -275,15 +275,13 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; or scores")
     options = parser.parse_args()
     paired.check(parser, options.cases, [*CASES, "scores"])
-    rows = []
     for name in options.cases or CASES:
         if name == "scores":
             results.write_csv(paired.OUTPUT / "finetuning-scores.csv", compare_scores(options.repetitions))
             continue
         with tempfile.TemporaryDirectory(prefix="study-") as folder:
-            rows += measure(CASES[name], options.sentences, options.repetitions, Path(folder))
-    if rows:
-        paired.write_lines("finetuning", rows)
+            rows = measure(CASES[name], options.sentences, options.repetitions, Path(folder))
+        paired.write_lines("finetuning", rows)  # now, as a later case may fail
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Tests of timing: turns, shares and days, by hand. No test depends on how long anything takes."""
 
 import itertools
+import sys
 import time
 
 import pandas as pd
@@ -8,7 +9,8 @@ import pytest
 import torch
 from notebook_code import definitions
 
-from benchmarks import finetuning, paired
+from benchmarks import finetuning, paired, waiting
+from lib.errors import StudyError
 from lib.study import open_study
 from lib.study.corpora import Corpus
 
@@ -98,6 +100,27 @@ def test_lines_of_another_case_or_device_stay(monkeypatch, tmp_path):
     for case, device, number in rows:
         paired.write_lines("table", [{"what": case, "ours": number, "device": device}])
     assert pd.read_csv(tmp_path / "table.csv").values.tolist() == [["b", 2, "CPU"], ["a", 3, "GPU"], ["a", 4, "CPU"]]
+
+
+def test_cases_measured_before_another_fails_are_kept(monkeypatch, tmp_path):
+    def measure(case, *_) -> list[dict]:
+        if case is finetuning.CASES["mini-32"]:
+            raise StudyError("too slow")
+        return [{"what": case.title, "device": "CPU"}]
+
+    monkeypatch.setattr(finetuning, "measure", measure)
+    monkeypatch.setattr(paired, "OUTPUT", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["finetuning", "mini-16", "mini-32"])
+    with pytest.raises(StudyError, match="too slow"):
+        finetuning.main()
+    assert pd.read_csv(tmp_path / "finetuning.csv")["what"].tolist() == ["BERT-mini, 16 a step"]
+
+
+def test_there_is_nothing_to_do_only_after_the_study_has_run(monkeypatch):
+    waits = []
+    monkeypatch.setattr(waiting, "make_clone", lambda commit, folder: folder)
+    monkeypatch.setattr(waiting, "wait", lambda clone, words: waits.append(words) or len(waits))
+    assert waiting.measure([waiting.AGAIN], "HEAD") == {waiting.AGAIN: 2} and waits == [(), ()]
 
 
 def test_ratios_are_of_the_runs_of_one_repetition_and_shares_of_what_is_possible():
