@@ -243,6 +243,24 @@ def test_the_same_documents_in_every_form(say, every, tmp_path):
     assert entities["one.csv"][-1] == (8, 13, "fever") and entities["notes"] == [(0, 2, "No"), (4, 9, "fever")]
 
 
+def test_texts_of_several_files_have_different_ids_and_keep_those_that_they_have(say, every, tmp_path):
+    files = {
+        "a.csv": "text\nfever\n",
+        "b.csv": "text\nfever\n",
+        "c.jsonl": '\n{"text": "fever"}\n{"text": "pain", "id": "d:2"}\n',
+        "x.txt": "\nfever\n",
+        "other/x.txt": "fever\n\nfever\n",
+        "other/x.tsv": "id\ttext\n2\tfever\n",
+    }
+    (tmp_path / "other").mkdir()
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    status, out, _ = say("tag", "--model", every, *(tmp_path / name for name in files))
+    ids = [json.loads(line)["id"] for line in out.splitlines()]
+    assert status == 0 and ids == ["a-1", "b-1", "c-1", "d:2", "x-2", "x_2-1", "x_2-3", "2"]
+    assert json.loads(say("tag", "--model", every, tmp_path / "c.jsonl")[1].splitlines()[0])["id"] == "1"
+
+
 def test_pubtator_in_and_out_is_read_again_with_its_offsets(say, every, tmp_path):
     (tmp_path / "in.txt").write_text(ABSTRACT + ABSTRACT.replace("1|", "2|").replace("1\t", "2\t"))
     options = ["--format", "pubtator", "-o", tmp_path / "out" / "found.txt"]

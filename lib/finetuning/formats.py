@@ -19,12 +19,16 @@ DIGITS = 4  # of a probability in a file
 
 
 class NewText(NamedTuple):
-    """A text or a pair of texts, and its location as `file:line`."""
+    """A text or a pair of texts, and its location as `file:line`.
+
+    `numbered`: the file gives no id; its place in the file counts as one.
+    """
 
     where: str
     id: str
     text: str
     second: str | None = None
+    numbered: bool = False
 
 
 # Input: files with text.
@@ -35,9 +39,9 @@ def read_input(path: Path) -> Iterator[NewText]:
 
     .jsonl: JSON lines with `text` and optionally `text2` and `id`; .csv and .tsv: the same as columns with a header. A
     file whose first line is `PMID|t|title` is PubTator, and one without a suffix whose first line begins like a JSON
-    object is JSON lines. Any other file has one document per line. The default id is the line's number. Files may be
-    compressed (.gz). Raises StudyError with the line for text that is not UTF-8, is missing or is malformed, and for an
-    empty file or folder.
+    object is JSON lines. Any other file has one document per line. The default id is the number of the line, in JSON
+    lines and tables that of the record. Files may be compressed (.gz). Raises StudyError with the line for text that is
+    not UTF-8, is missing or is malformed, and for an empty file or folder.
     """
     empty = True
     for document in choose_reader(path)(path):
@@ -67,7 +71,7 @@ def choose_reader(path: Path) -> Callable[[Path], Iterator[NewText]]:
 def check_document(document: NewText) -> None:
     """Raise StudyError for a lone surrogate, which JSON can escape but UTF-8 cannot encode."""
     try:
-        "".join(filter(None, document[1:])).encode()
+        "".join(filter(None, (document.id, document.text, document.second))).encode()
     except UnicodeEncodeError:
         raise StudyError(f"{document.where}: half of a surrogate pair; mend the text") from None
 
@@ -76,7 +80,7 @@ def read_plain(path: Path) -> Iterator[NewText]:
     """Yield one document per line; blank lines are skipped."""
     for number, line in read_lines(path):
         if line.strip():
-            yield NewText(f"{show_path(path)}:{number}", str(number), line)
+            yield NewText(f"{show_path(path)}:{number}", str(number), line, numbered=True)
 
 
 def read_json_texts(path: Path) -> Iterator[NewText]:
@@ -102,9 +106,7 @@ def make_document(place: str, record: dict, number: int) -> NewText:
         raise StudyError(f'{place}: no text under "text"; put one there, or leave the line out')
     if not isinstance(second, str | None) or not isinstance(id, str | int | None):
         raise StudyError(f'{place}: "text2" and "id" are text, where they are given')
-    if id is None:
-        id = number
-    return NewText(place, str(id), text, second)
+    return NewText(place, str(number if id is None else id), text, second, numbered=id is None)
 
 
 def read_pubtator_texts(path: Path) -> Iterator[NewText]:

@@ -149,14 +149,26 @@ def check_output(form: str, output: Path | None, files: list[Path]) -> None:
 def read_inputs(files: list[Path]) -> Iterator["NewText"]:
     """Yield the documents of all files in turn.
 
-    With several files, the file's name precedes ids that are line numbers.
+    With several files, the file's name precedes ids that are only numbers of lines or records.
     """
     from lib.finetuning import formats
 
-    for file in files:
+    for name, file in name_inputs(files).items():
         for document in formats.read_input(file):
-            numbered = len(files) > 1 and document.where.endswith(f":{document.id}")
-            yield document._replace(id=f"{file.stem}-{document.id}") if numbered else document
+            numbered = len(files) > 1 and document.numbered
+            yield document._replace(id=f"{name}-{document.id}") if numbered else document
+
+
+def name_inputs(files: list[Path]) -> dict[str, Path]:
+    """Return the files by a name that no two share: the stem, with a number if an earlier file has that name."""
+    named: dict[str, Path] = {}
+    for file in files:
+        name, number = file.stem, 1
+        while name in named:
+            number += 1
+            name = f"{file.stem}_{number}"
+        named[name] = file
+    return named
 
 
 def follow(documents: Iterable["NewText"], bar: tqdm) -> Iterator[list["NewText"]]:
