@@ -261,6 +261,26 @@ def test_texts_of_several_files_have_different_ids_and_keep_those_that_they_have
     assert json.loads(say("tag", "--model", every, tmp_path / "c.jsonl")[1].splitlines()[0])["id"] == "1"
 
 
+def test_a_pipe_that_a_shell_gives_as_a_file_is_read_whole(say, every):
+    pipe, end = os.pipe()  # as in `tag <(zcat in.gz)`
+    os.write(end, b'{"text": "fever"}\n')
+    os.close(end)
+    status, out, err = say("tag", "--model", every, f"/dev/fd/{pipe}")
+    os.close(pipe)
+    assert (status, err) == (0, "") and json.loads(out)["text"] == "fever"
+
+
+def test_no_output_replaces_an_input_or_has_the_name_of_a_compressed_file(say, tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("fever")
+    for path in (tmp_path / "notes", tmp_path / "notes" / "a.txt"):
+        _, _, err = say("tag", path, "-o", tmp_path / "notes" / ".." / "notes" / "a.txt")
+        assert err == "error: a.txt: the input; name another file with -o\n"
+    _, _, err = say("tag", tmp_path / "notes", "-o", tmp_path / "out.tsv.gz")
+    assert err == "error: out.tsv.gz: the output is not compressed; name a file without .gz with -o\n"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.txt", "notes"]
+
+
 def test_pubtator_in_and_out_is_read_again_with_its_offsets(say, every, tmp_path):
     (tmp_path / "in.txt").write_text(ABSTRACT + ABSTRACT.replace("1|", "2|").replace("1\t", "2\t"))
     options = ["--format", "pubtator", "-o", tmp_path / "out" / "found.txt"]

@@ -1,13 +1,15 @@
 """The commands that label new text with a saved model: ./run_all.sh tag and classify."""
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from tqdm import tqdm
 
@@ -77,7 +79,7 @@ def label(command: str, options: argparse.Namespace, ends: ExitStack) -> None:
     suffix = output.suffix[1:] if output else ""
     form = options.format or (suffix if suffix in ("jsonl", "tsv") else "jsonl")
     folders = find_models(command, options.model)
-    files = [ends.enter_context(spool()) if file == "-" else Path(file).expanduser() for file in options.files or ["-"]]
+    files = [open_input(file, ends) for file in options.files or ["-"]]
     check_output(form, output, files)
     from lib.finetuning import new_text, saved  # imported here because they take seconds
 
@@ -121,15 +123,26 @@ def is_tagger(folder: Path) -> bool:
     return bool(task) and task["dataset"]["family"] in ("tagging", "pico")
 
 
+def open_input(word: str, ends: ExitStack) -> Path:
+    """Return the path of an input; for standard input and pipes that of a copy, because they are read twice."""
+    path = Path(os.path.expanduser(word))
+    if word == "-":
+        if sys.stdin.isatty():
+            print("text from the terminal, to Ctrl-D:", file=sys.stderr)
+        return ends.enter_context(spool(sys.stdin.buffer, "standard input"))
+    if path.is_fifo():
+        with open(path, "rb") as pipe:
+            return ends.enter_context(spool(pipe, path.name))
+    return path
+
+
 @contextmanager
-def spool() -> Iterator[Path]:
-    """Copy standard input to a temporary file, because it is read twice."""
-    if sys.stdin.isatty():
-        print("text from the terminal, to Ctrl-D:", file=sys.stderr)
+def spool(stream: BinaryIO, name: str) -> Iterator[Path]:
+    """Copy a stream to a temporary file of this name."""
     with tempfile.TemporaryDirectory(prefix="study-") as folder:
-        path = Path(folder) / "standard input"
+        path = Path(folder) / name
         with open(path, "wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+            shutil.copyfileobj(stream, file)
         yield path
 
 
@@ -142,7 +155,12 @@ def check_output(form: str, output: Path | None, files: list[Path]) -> None:
             raise StudyError(f"{show_path(output)}: something lies there; name a new folder with -o")
     elif output is not None and output.is_dir():
         raise StudyError(f"{show_path(output)}: a folder; name a file with -o, or take --format brat")
-    elif output is not None and any(file.exists() and output.resolve() == file.resolve() for file in files):
+    elif output is not None and output.suffix.lower() == ".gz":
+        raise StudyError(f"{show_path(output)}: the output is not compressed; name a file without .gz with -o")
+    elif output is not None and any(
+        file.exists() and output.resolve() == file.resolve()
+        for file in chain(files, *(folder.glob("*.txt") for folder in files))
+    ):
         raise StudyError(f"{show_path(output)}: the input; name another file with -o")
 
 
