@@ -125,7 +125,7 @@ def pretrain(
 def find_finished(folder: Path, record: dict) -> dict | None:
     """Return the record of the model in `folder`, with its log, or None if it is missing or has another identity.
 
-    A model taken over from a lent machine has a record without weights (tools/gpu.py): it is not finished here.
+    A model taken over from another machine has a record without weights (tools/gpu.py): it is not finished here.
     """
     finished_record = artefacts.find_finished(folder, record)
     if finished_record is None or not (folder / "config.json").exists():
