@@ -26,7 +26,7 @@ from lib.errors import StudyError
 from lib.finetuning.new_text import Entity
 from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling.loading import load_encoder
-from lib.study import cli, exploring, open_study, paths
+from lib.study import anew, cli, exploring, open_study, paths
 from lib.study.study import Study
 from lib.vocabularies.tokenization import load_wordpiece
 
@@ -145,6 +145,10 @@ def test_the_tagger_is_trained_once_for_an_encoder_and_kept(study, make_encoder,
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=standard_input, isatty=lambda: False))
     assert cli.main(["tag", "--model", str(folder)]) == 0
     assert json.loads(capsys.readouterr().out)["text"] == "The painful knee."
+
+    again = SimpleNamespace(scale="smoke", study=study, asked={"explored": [(folder.parent.name,)]})
+    anew.forget_targets(again)
+    assert exploring.keep_tagger(study, source) == (folder, True)
 
     longer_settings = FinetuningSettings(**SETTINGS | {"steps": 4})
     monkeypatch.setattr(Study, "protocol", lambda *_: longer_settings)

@@ -84,6 +84,8 @@ def list_finished(plan: Plan, stage: str, keys: Iterable[str]) -> Iterator[Path]
             for job in plan.evaluated(model, protocol):
                 yield from list_finished(plan, "finetune", job)
                 yield paths.ROOT / receipts.name(scale, "finetune", job)
+        case "explored", model:
+            yield paths.explored(scale, model) / "tagger" / "record.json"
         case "page", key if key == BASELINE_PAGE:
             for folder in ("baselines", "word-classes"):
                 yield from paths.output(scale, folder).rglob("record.json")
