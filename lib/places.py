@@ -9,8 +9,8 @@ PATH_VARIABLES = ("STUDY_DATA", "RELEASED", "HF_HOME", "HF_HUB_CACHE", "XDG_CACH
 
 def from_here(word: str) -> str:
     """Return a command-line word as an absolute path if it names an existing file or folder, else unchanged."""
-    path = Path(word).expanduser()
-    return str(path.absolute()) if word and path.exists() else word
+    path = os.path.expanduser(word)  # unlike Path's, no error for an unknown user, nor exists() for a long word
+    return str(Path(path).absolute()) if os.path.exists(path) else word
 
 
 def settle_variables() -> None:

@@ -38,6 +38,14 @@ def test_options_and_targets_stand_in_any_order(asked, words):
     assert (options.words, options.again, options.cores) == (["smoke", "pubmedbert"], True, 3)
 
 
+@each("word", ["report", "record"])
+def test_what_runs_no_job_refuses_a_dry_run_and_the_status(monkeypatch, capsys, word):
+    monkeypatch.setattr(cli, "the_only_study", lambda: pytest.fail("it was done"))
+    for option in ("--dry-run", "--status"):
+        assert cli.main(["laptop", word, option]) == 1
+        assert capsys.readouterr().err == f"error: '{word}' takes neither --dry-run nor --status\n"
+
+
 def test_a_run_that_was_forced_goes_on_without_the_force(monkeypatch, capsys, tmp_path):
     def stop(options):
         raise KeyboardInterrupt
@@ -60,7 +68,9 @@ def test_relative_paths_count_from_where_the_person_stands(asked, monkeypatch, t
     assert paths.data("laptop") == tmp_path / "data"
     assert os.environ["HF_HOME"] == str(tmp_path / "hub")
     names = {"./mine": str(tmp_path / "mine"), "bert-general": "bert-general", "some/body": "some/body", "./no": "./no"}
+    names |= {word: word for word in ("~no-such-user/x", 300 * "x")}
     assert {word: cli.name_encoder(word) for word in names} == names
+    assert cli.as_path("~no-such-user/x") == tmp_path / "~no-such-user/x"
     cli.main(["--profile", "profiles/slurm"])  # the study's own profile, which is not in this folder
     assert asked.pop().profile == "profiles/slurm"
 

@@ -17,7 +17,7 @@ BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 @each(
     ("name", "message"),
     [("bert-genral", "unknown model 'bert-genral': did you mean bert-general"), ("./nowhere/model", "no folder"),
-     ("/nowhere/model", "no folder")],
+     ("/nowhere/model", "no folder"), ("~no-such-user/model", "no folder"), (300 * "x", "unknown model")],
 )  # fmt: skip
 def test_names_that_lead_nowhere(name, message):
     with pytest.raises(StudyError, match=message):

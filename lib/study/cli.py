@@ -138,6 +138,8 @@ def run_targets(options: argparse.Namespace) -> int:
         scale = "released-quick"
     if options.list:
         return print_targets(scale)
+    if words in (["report"], ["record"]) and (options.dry_run or options.status):
+        raise StudyError(f"'{words[0]}' takes neither --dry-run nor --status")
     if words == ["report"]:
         with the_only_study():
             return finish(scale, failed=False)
@@ -239,7 +241,7 @@ def show_leaderboard(words: list[str]) -> int:
 
 def as_path(word: str) -> Path:
     """Return a path from the command line as an absolute path, with `~` expanded."""
-    return Path(word).expanduser().absolute()
+    return Path(os.path.expanduser(word)).absolute()
 
 
 def name_encoder(word: str) -> str:

@@ -1,5 +1,6 @@
 """Pretrained models by name: a registered key, a folder, or a name on the hub."""
 
+import os
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -42,8 +43,8 @@ def find_model(study: "Study", name: str) -> Checkpoint:
         return find_evaluated(name, sources)
     if sources:  # that of a name on the hub
         name = sources[0]
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    folder = Path(os.path.expanduser(name))
+    if os.path.isdir(folder):
         return find_in_folder(folder)
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         if "/" in name:

@@ -75,7 +75,7 @@ def run_labelling(words: list[str]) -> int:
 
 def label(command: str, options: argparse.Namespace, ends: ExitStack) -> None:
     """Read all input once to check it, then once more to label it."""
-    output = Path(options.output).expanduser() if options.output else None
+    output = Path(os.path.expanduser(options.output)) if options.output else None
     suffix = output.suffix[1:] if output else ""
     form = options.format or (suffix if suffix in ("jsonl", "tsv") else "jsonl")
     folders = find_models(command, options.model)
@@ -103,7 +103,7 @@ def label(command: str, options: argparse.Namespace, ends: ExitStack) -> None:
 
 def find_models(command: str, word: str | None) -> list[Path]:
     """Return the folders of the requested models. Raises StudyError if there are none."""
-    folder = Path(word).expanduser() if word else paths.ROOT / "model"
+    folder = Path(os.path.expanduser(word)) if word else paths.ROOT / "model"
     if command == "classify" and not word:
         raise StudyError(f"say with which model: --model FOLDER; {TO_MAKE}".replace("ncbi-disease", "hoc"))
     if not word and not folder.is_dir():
