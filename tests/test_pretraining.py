@@ -216,8 +216,8 @@ def test_a_model_of_ones_own_text_is_made_once_and_can_be_continued(own):
     without_weights.mkdir()
     for name in ("record.json", "log.jsonl"):
         shutil.copy(own["folder"] / name, without_weights)
-    assert pretraining.find_finished(own["folder"], pretrained) == pretrained
-    assert pretraining.find_finished(without_weights, pretrained) is None
+    assert pretraining.find_pretrained(own["folder"], pretrained) == pretrained
+    assert pretraining.find_pretrained(without_weights, pretrained) is None
     short = own["plan"].model_copy(update={"phases": [own["plan"].phases[0].model_copy(update={"steps": 1})]})
     changes = {
         "plan": short.model_copy(update={"start": []}),

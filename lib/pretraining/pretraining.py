@@ -63,7 +63,7 @@ def pretrain(
     if record is None:
         measuring = {"evaluations": evaluations, "held_out_blocks": held_out_blocks}
         record = describe_run(plan, corpora, tokenizer, machine, seed, held_out, initial, vectors, measuring)
-    if finished_record := find_finished(folder, record):
+    if finished_record := find_pretrained(folder, record):
         return finished_record
     unfinished = folder.with_name(f".{folder.name}.partial")
     device = training.accelerator(machine.precision)
@@ -122,7 +122,7 @@ def pretrain(
     return record | {"log": log}
 
 
-def find_finished(folder: Path, record: dict) -> dict | None:
+def find_pretrained(folder: Path, record: dict) -> dict | None:
     """Return the record of the model in `folder`, with its log, or None if it is missing or has another identity.
 
     A model taken over from another machine has a record without weights (tools/gpu.py): it is not finished here.

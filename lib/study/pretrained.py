@@ -138,7 +138,7 @@ class Model(params.Registered):
 
         Returns its record, with its log. Its folder is whole or not there; a killed run resumes from its checkpoint.
         """
-        if record := pretraining.find_finished(self.folder, self.identity):
+        if record := pretraining.find_pretrained(self.folder, self.identity):
             return record
         if self.processes == 1:
             return self.train()
