@@ -35,7 +35,7 @@ wanted="$(cat "$root/requirements.lock" "$root/pyproject.toml" | cksum) $root"
 have="$(sed -n 1p "$stamp" 2>/dev/null || true)"
 have_torch="$(sed -n 2p "$stamp" 2>/dev/null || true)"
 
-# A Python that is not there any more: an upgrade of the system may have removed the one that made the environment.
+# The environment's Python is gone if a system upgrade removed the one that it was made from.
 if [ ! -x "$python" ] || [ "$have" != "$wanted" ] || [ "${TORCH:-$have_torch}" != "$have_torch" ]; then
     if ! "$python" -P -m pip --version >/dev/null 2>&1; then # -P: not what lies where the person stands
         if [ "$environment" != "$root/.venv" ]; then

@@ -201,9 +201,9 @@ def split_epochs(times: list[float], sentences: int) -> dict[str, float]:
 
     `times`: when each step began, then the end of the last one.
     """
-    step_count = (len(times) - 1) // EPOCHS
-    later_speed = (EPOCHS - 1) * sentences / (times[-1] - times[step_count])
-    return {"first epoch": sentences / (times[step_count] - times[0]), "later epochs": later_speed}
+    epoch_steps = (len(times) - 1) // EPOCHS
+    later_speed = (EPOCHS - 1) * sentences / (times[-1] - times[epoch_steps])
+    return {"first epoch": sentences / (times[epoch_steps] - times[0]), "later epochs": later_speed}
 
 
 def rate_tags(task: tagging.Tagging, asked: list[Sentence], labels: list) -> dict[str, float]:

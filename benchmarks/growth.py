@@ -60,7 +60,7 @@ CITATION = (
 )
 
 
-def write_citations(path: Path, count: int, first: int = 10_000_000) -> None:
+def write_citations(path: Path, count: int, first: int) -> None:
     """Write a PubMed XML file of citations.
 
     `first`: the lowest PMID, which also seeds the text. Every file draws from the same 5,000 words.

@@ -57,7 +57,7 @@ def try_candidate(scale: str, dataset: str, changes: dict) -> dict:
     finetuning = study.finetuning(model, dataset, protocol)
     finetuning.settings = settings
     (candidate,) = settings.candidates()
-    split = "dev" if "dev" in benchmark.files else "held out"
+    split = finetuning.splits.choice
     description = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in changes.items())
     run = finetuning.train(
         candidate, budget.seeds[0], 1, f"pilot-{provenance.fingerprint(changes)}", split, description

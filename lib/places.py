@@ -9,7 +9,7 @@ PATH_VARIABLES = ("STUDY_DATA", "RELEASED", "HF_HOME", "HF_HUB_CACHE", "XDG_CACH
 
 def from_here(word: str) -> str:
     """Return a command-line word as an absolute path if it names an existing file or folder, else unchanged."""
-    path = os.path.expanduser(word)  # unlike Path's, no error for an unknown user, nor exists() for a long word
+    path = os.path.expanduser(word)  # os.path: Path raises an error for an unknown ~user or an overlong name
     return str(Path(path).absolute()) if os.path.exists(path) else word
 
 

@@ -101,7 +101,7 @@ def list_objects(repository: Path) -> set[str]:
 def command(repository: Path, *words: str) -> list[str]:
     if shutil.which("git") is None:
         raise StudyError("git is not installed, and is needed for files that are made from public ones")
-    return ["git", f"--git-dir={repository}", *words]  # named, because git may be set to find no bare repository
+    return ["git", f"--git-dir={repository}", *words]  # git may be set to find no bare repository
 
 
 def run_git(repository: Path, *words: str, input_text: str = "") -> str:

@@ -207,7 +207,7 @@ def decide(interval: tuple[float, float], chances: tuple[Chance, Chance], relati
 
 
 def limit(verdict: str, recipe: bool, pretrainings: int) -> str:
-    """Weaken a verdict on recipes to one that only points if a side has fewer than PRETRAININGS pretrainings.
+    """Weaken a verdict on a recipe to one that only points, if a side has fewer than PRETRAININGS pretrainings.
 
     The error from a single pretraining leaves out the chance of pretraining.
     """

@@ -82,7 +82,7 @@ COMPARISONS = (Comparison("bert-random", "bert-general", "lee", ("ncbi-disease",
 IN_COPIES = {"HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": ""}
 
 
-# The command line with a report that is left as it is.
+# The command line without building the report; it still prints where the report would be, as unchanged.
 WITHOUT_REPORT = """
 import sys
 from lib.study import cli, paths, report
@@ -164,7 +164,7 @@ class Study:
         return finish(self.start_python("-SP", "lib/study/submit.py", "lib.study.cli", *words), fails)
 
     def run_without_report(self, *words: str, fails: bool = False) -> str:
-        """The same without the report at its end, for tests that do not look at it."""
+        """Run as `run` does, but build no report, for tests that read none; what was printed."""
         return finish(self.start_code(WITHOUT_REPORT.format([*words])), fails)
 
     def run_code(self, code: str) -> str:

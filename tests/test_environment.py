@@ -115,6 +115,7 @@ global.extra-index-url='https://a/simple https://b/simple'
 global.index-url='https://own/simple'
 :env:.index-url=''
 :env:.no-index=''
+global.no-index='0'
 install.find-links='\\n/opt/wheels\\n/opt/more'
 install.trusted-host="own"
 """

@@ -88,6 +88,9 @@ def test_the_sentences_count_what_lies_below(lines):
 def test_ours_are_counted_by_dataset_where_the_baseline_is_known(lines):
     counts = PAGE.count_better(lines).sort_values("dataset")
     assert counts.to_numpy().tolist() == [["chemprot-lim", 1, 1], ["ncbi-disease", 1, 0]]
+    ties = lines["ours_above_without_pretraining"].clip(upper=0)
+    assert PAGE.count_better(lines.assign(ours_above_without_pretraining=ties))["sum"].tolist() == [0, 0]
+    assert PAGE.count_better(lines.assign(model="tfidf-svm")).empty  # a baseline is none of ours
 
 
 def test_where_nothing_is_known_there_is_nothing_to_say(lines, monkeypatch):

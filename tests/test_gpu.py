@@ -1,4 +1,4 @@
-"""The measurement on a lent machine (tools/gpu.py): packed, run elsewhere until the time is over, taken over."""
+"""The measurement on another machine (tools/gpu.py): packed, run elsewhere until the time is over, taken over."""
 
 import json
 import multiprocessing
@@ -17,15 +17,15 @@ from lib.study import paths
 from tools import gpu
 
 TOOL = paths.ROOT / "tools" / "gpu.py"
-# What a lent machine lacks of the study's environment, and WHEELS do not bring.
+# What a packed_study machine lacks of the study's environment, and WHEELS do not bring.
 LACKING = ("IPython", "fugashi", "ipykernel", "itables", "nbclient", "nbformat", "papermill", "pycrfsuite",
            "snakemake", "sphinx")  # fmt: skip
 RUN = "results/bert-general--ncbi-disease--lee.json"
 JOBS = [["pretrain", "bert-general"], ["finetune", "bert-general", "ncbi-disease", "lee"]]
 
 
-class Lent:
-    """A tiny study that has its text and no weights, what is packed of it, and how the tool is run here and there."""
+class PackedStudy:
+    """A tiny study with its text but no weights, packed; `here` runs the tool in it, `there` in what was packed."""
 
     def __init__(self, finished: Study, folder: Path):
         self.folder, self.study = folder, Study.__new__(Study)
@@ -38,11 +38,11 @@ class Lent:
         for package in LACKING:
             (folder / "lacking" / package).mkdir(parents=True)
             (folder / "lacking" / package / "__init__.py").write_text(f"raise ModuleNotFoundError('{package}')")
-        self.packed = self.here("pack", "smoke", folder / "packed", "--no-wheels")
-        self.first = self.there("run", 0, folder / "out", 2)  # the time is over at once
+        self.pack_output = self.here("pack", "smoke", folder / "packed", "--no-wheels")
+        self.first_output = self.there("run", 0, folder / "out", 2)  # the time is over at once
 
     def run(self, *command, **variables) -> str:
-        environment = self.study.environment | {"STUDY_COMMIT": "abc"} | variables  # it is no git
+        environment = self.study.environment | {"STUDY_COMMIT": "abc"} | variables  # the copy is no git repository
         command = [sys.executable, *map(str, command)]
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
         return done.stdout + done.stderr
@@ -56,8 +56,8 @@ class Lent:
 
 
 @pytest.fixture(scope="module")
-def lent(finished_study, tmp_path_factory) -> Lent:
-    return Lent(finished_study, tmp_path_factory.mktemp("lent"))
+def packed_study(finished_study, tmp_path_factory) -> PackedStudy:
+    return PackedStudy(finished_study, tmp_path_factory.mktemp("packed"))
 
 
 def test_a_recipe_that_no_panel_has_is_an_error(monkeypatch, tmp_path):
@@ -85,12 +85,12 @@ def read_scores(folder) -> list[dict]:
     return [run["scores"] for run in json.loads((folder / RUN).read_text())["runs"]]
 
 
-def test_what_ran_elsewhere_is_what_runs_here(lent, tmp_path):
-    assert "2 jobs" in lent.packed
-    assert "0 jobs done, 0 failed, 0 broken off, 2 left" in lent.first
-    shutil.copytree(lent.folder / "work", tmp_path / "work")  # before anything has run
-    study, out = lent.study, lent.folder / "out"
-    printed = lent.there("run", 300, out, 2, work=tmp_path / "work")
+def test_what_ran_elsewhere_is_what_runs_here(packed_study, tmp_path):
+    assert "2 jobs" in packed_study.pack_output
+    assert "0 jobs done, 0 failed, 0 broken off, 2 left" in packed_study.first_output
+    shutil.copytree(packed_study.folder / "work", tmp_path / "work")  # before anything has run
+    study, out = packed_study.study, packed_study.folder / "out"
+    printed = packed_study.there("run", 300, out, 2, work=tmp_path / "work")
     assert "2 jobs done, 0 failed, 0 broken off, 0 left" in printed
     notes = [json.loads(line) for line in (out / "jobs.jsonl").read_text().splitlines()]
     assert [note["job"] for note in notes] == JOBS and {note["problem"] for note in notes} == {""}
@@ -100,21 +100,22 @@ def test_what_ran_elsewhere_is_what_runs_here(lent, tmp_path):
     recorded = study.folder / "outputs/record/smoke/results/bert-general--jnlpba--lee.json"
     recorded.parent.mkdir(parents=True)
     recorded.write_text("{}")
-    said = lent.here("take", out)  # its other result would be of weights that are gone
+    said = packed_study.here("take", out)  # its other result would be of weights that are gone
     assert "0 files taken over" in said and "did not come again: bert-general" in said
     recorded.unlink()
-    assert "3 files taken over, 1 results of other weights" in lent.here("take", out)
+    assert "3 files taken over, 1 results of other weights" in packed_study.here("take", out)
     assert not other.exists()
-    assert read_scores(study.outputs) == read_scores(lent.folder)
+    assert read_scores(study.outputs) == read_scores(packed_study.folder)
     record = json.loads((study.outputs / "models/bert-general/record.json").read_text())
     assert record["commit"] == "abc" and not (study.outputs / "models/bert-general/model.safetensors").exists()
-    assert "every run of the panels" in lent.here("pack", "smoke", tmp_path / "again")
-    assert "every run of bert-general of the panels" in lent.here("pack", "smoke", tmp_path / "again", "bert-general")
+    assert "every run of the panels" in packed_study.here("pack", "smoke", tmp_path / "again")
+    output = packed_study.here("pack", "smoke", tmp_path / "again", "bert-general")
+    assert "every run of bert-general of the panels" in output
 
 
-def test_a_job_that_fails_is_named_and_keeps_what_needs_it_from_beginning(lent, tmp_path):
-    shutil.copytree(lent.folder / "work", tmp_path / "work")
+def test_a_job_that_fails_is_named_and_keeps_what_needs_it_from_beginning(packed_study, tmp_path):
+    shutil.copytree(packed_study.folder / "work", tmp_path / "work")
     shutil.rmtree(tmp_path / "work/outputs/smoke/tokens")
-    printed = lent.there("run", 300, tmp_path / "out", 1, work=tmp_path / "work")
+    printed = packed_study.there("run", 300, tmp_path / "out", 1, work=tmp_path / "work")
     assert "FAILED pretrain bert-general" in printed and "1 left" in printed
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"jobs.jsonl", "results.tar.xz"}

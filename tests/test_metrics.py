@@ -15,7 +15,7 @@ from sklearn import metrics as sklearn_metrics
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from lib.benchmarks import answer_metrics, conll, metrics
-from lib.study import paths
+from lib.study import results
 
 few = settings(max_examples=20, deadline=None)
 
@@ -340,12 +340,8 @@ NASEEM = {
 
 def printed(paper: str, table: str, system: str, dataset: str) -> dict[str, dict[str, float]]:
     """Return printed values by system and dataset; `system` and `dataset` name the columns of scores.csv to use."""
-    values: dict[str, dict[str, float]] = {}
-    with open(paths.ROOT / "published/scores.csv", newline="") as file:
-        for cell in csv.DictReader(file):
-            if (cell["paper"], cell["table"]) == (paper, table):
-                values.setdefault(cell[system], {})[cell[dataset]] = float(cell["value"])
-    return values
+    cells = results.read_published(paper, table)
+    return {name: dict(zip(part[dataset], part["value"], strict=True)) for name, part in cells.groupby(system)}
 
 
 def test_total_counted_by_hand():
@@ -370,7 +366,7 @@ def test_every_printed_blue_total_is_reproduced():
         assert round(metrics.benchmark_total(scores, {"all": CLINICAL + BIOMEDICAL}), 1) == scores["Total"]
     cells = printed("wada-oubiobert", "8", "row", "column")
     assert len(cells) == 6
-    for scores in cells.values():  # no datasets printed: 0.4 and 0.6 of the rounded sub-scores
+    for scores in cells.values():  # 0.4 and 0.6 of rounded sub-scores, since Table 8 prints no datasets
         total = metrics.benchmark_total(scores, {"all": ["clinical"] * 4 + ["biomedical"] * 6})
         assert total == pytest.approx(scores["total"], abs=0.1)
 

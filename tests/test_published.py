@@ -82,7 +82,7 @@ def test_effects_are_on_single_sets_or_on_means_and_never_on_both():
     seeds = pd.DataFrame(rows, columns=["row", "column", "published", "is_mean"])
     seeds = seeds.assign(metric="F1", ours=seeds["published"], seed=1, pretraining=1)
     for means, places in ((False, ["NCBI"]), (True, ["mean"])):
-        effect = tables.tabulate_effects(seeds, {"step": ("BioBERT", "BERT")}, means=means)
+        effect = tables.tabulate_effects(seeds, {"step": ("BioBERT", "BERT")}, only_means=means)
         assert effect.reset_index()["place"].tolist() == places and effect["paper"].tolist() == [2.0]
 
 

@@ -1,4 +1,4 @@
-"""Measure on a machine that is lent for minutes: it has a GPU and torch, but no network, git or Snakemake.
+"""Measure on a machine that is at hand for minutes: it has a GPU and torch, but no network, git or Snakemake.
 
     python tools/gpu.py pack SCALE FOLDER [MODEL ...]  here: pack all that the scale's panels need into FOLDER
     python FOLDER/gpu.py run SECONDS OUT [PROCESSES]   there: pretrain and fine-tune until the time is over

@@ -7,7 +7,7 @@ pretraining makes from text, first losses, and scores. The tests compare them wi
     python tools/witness.py --write   record the current digests, after an intended change; the commit says which.
                                       Refused if numbers changed and the VERSION of what makes them did not, unless
                                       --other-files says that they are made from other files
-    python tools/witness.py --all     either, with every example of the real data ($STUDY_DATA), which takes minutes
+    python tools/witness.py --all     compare or write, with every example of the real data ($STUDY_DATA); takes minutes
 """
 
 import argparse
@@ -102,7 +102,7 @@ def list_fields(example: Instance) -> tuple:
 def witness_examples(scale: str, first: int | None = None) -> Digests:
     """Return digests of the examples of every dataset at hand: as read, as models read them, and as natural text.
 
-    `first`: how many examples of each part are read; None: all. Names of classes and fields may change without a
+    `first`: how many examples of each part are hashed; None: all. Names of classes and fields may change without a
     difference; values and their order may not.
     """
     digests = {}

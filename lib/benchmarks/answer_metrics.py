@@ -14,11 +14,11 @@ def bioasq_factoid(gold: Sequence[Collection[str]], predicted: Sequence[Sequence
     """BioASQ's strict accuracy, lenient accuracy and mean reciprocal rank (`mrr`) of ranked answers.
 
     `gold`: all correct strings of each question. `predicted`: its answers, best first, of which five count. An answer
-    is right if it equals a gold string in lower case; the official evaluation normalises nothing else. No answer counts
-    as wrong, whereas the official program leaves out questions that a submission lacks; any answer is wrong if the
-    question has no gold one, as one of 4b. The five batches of a year are scored separately and averaged, as in lee
-    Table 6, which prints all three scores; naseem Table 7 prints the lenient accuracy. Raises ValueError if no question
-    has a gold answer.
+    is right if it equals a gold string in lower case; the official evaluation normalises nothing else. A question
+    without a predicted answer counts as wrong, whereas the official program leaves out questions that a submission
+    lacks. If a question has no gold answer, as one question of 4b, any answer to it is wrong. The five batches of a
+    year are scored separately and averaged, as in lee Table 6, which prints all three scores; naseem Table 7 prints the
+    lenient accuracy. Raises ValueError if no question has a gold answer.
     """
     check_lengths(gold, predicted)
     if not any(gold):

@@ -298,9 +298,9 @@ def classify_texts(
             predicted = [classifier.predict(part).reshape(-1, n_labels) for part in part_matrices]  # flat for one label
             return [binarizer.inverse_transform(part) for part in predicted]
         classes = sorted(set(gold))
-        if len(classes) == 1:  # possible there too
+        if len(classes) == 1:  # possible in a small part of a dataset
             return [classes * len(part) for part in parts]
-        svm.fit(train_matrix, [classes.index(item) for item in gold])
+        svm.fit(train_matrix, [classes.index(label) for label in gold])
     return [[classes[number] for number in svm.predict(part)] for part in part_matrices]
 
 

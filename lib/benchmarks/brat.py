@@ -16,7 +16,7 @@ from lib.reading import read_lines, read_text
 
 ID = re.compile(r"[TREAMN]\S*[0-9]|\*|#\S*")  # of a line; the first letter gives the kind of annotation
 IN_PARTS = "entities in several parts"
-ASIDE = re.compile(r"(?i)\..*|(?:readme|licen[cs]e|citation)\b.*|.*\.(?:md|pdf|conf|py|ya?ml)")  # files beside the data
+ASIDE = re.compile(r"(?i)\..*|(?:readme|licen[cs]e|citation)(?:\.\w+)*|.*\.(?:md|pdf|conf|py|ya?ml)")  # not data
 OTHERS = {  # first letter of a line -> kind of annotation
     "R": "relations", "*": "relations", "E": "events", "A": "attributes", "M": "attributes", "N": "concept ids",
     "#": "comments",

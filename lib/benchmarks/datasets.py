@@ -242,14 +242,14 @@ class Dataset:
                     sides.append(metrics.mention_sets([*tags.values()]))
                 return metrics.strict_spans(*sides)
             case "squad":
-                texts = [questions.read_answers(*item) for item in zip(instances, predicted, strict=True)]
+                texts = [questions.read_answers(*pair) for pair in zip(instances, predicted, strict=True)]
                 return answer_metrics.squad_scores(gold, [next(iter(answers), "") for answers in texts])
             case "bioasq-factoid":
                 batches = defaultdict(list)
                 for item, gold_answers, answers in zip(instances, gold, predicted, strict=True):
                     batches[item.batch].append((gold_answers, questions.read_answers(item, answers)))
                 scores = [answer_metrics.bioasq_factoid(*zip(*batch, strict=True)) for batch in batches.values()]
-                return {name: fmean(item[name] for item in scores) for name in scores[0]}
+                return {name: fmean(batch_scores[name] for batch_scores in scores) for name in scores[0]}
         return self.score_labels(gold, predicted)
 
     def rank(self, instances: Sequence[Instance], predicted: Sequence) -> float:

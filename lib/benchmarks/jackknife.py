@@ -24,8 +24,8 @@ def leave_documents_out(dataset: Dataset, test: Sequence[Instance], predicted: S
     scores = []
     for group in range(group_count):
         positions = np.flatnonzero(group_of != group)
-        fold_scores = dataset.score([test[i] for i in positions], [predicted[i] for i in positions])
-        scores.append(fold_scores[dataset.main_score])
+        remaining_scores = dataset.score([test[i] for i in positions], [predicted[i] for i in positions])
+        scores.append(remaining_scores[dataset.main_score])
     return scores
 
 

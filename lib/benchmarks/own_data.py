@@ -256,7 +256,7 @@ def check_learnable(dataset: Dataset, train: Sequence[Instance]) -> None:
 
 
 def check_scorable(dataset: Dataset, test: Sequence[Instance]) -> None:
-    """Raise StudyError if the test part has nothing to predict."""
+    """Raise StudyError if the test part gives no score: it has no entity or label, or all its scores are equal."""
     is_numeric = dataset.family == "similarity"
     if (len({instance.label for instance in test}) == 1) if is_numeric else not list_labels(test):
         missing = "scores that differ" if is_numeric else "entity or label"

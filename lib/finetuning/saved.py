@@ -80,8 +80,9 @@ class Saved:
 class Saving:
     """The folder of a dataset's best run: each run is offered when it ends, and the best one is kept.
 
-    `of`: the encoder, dataset and protocol, by name; a folder that holds anything else is rejected. `identity`: a
-    fingerprint of settings and inputs; runs with another one do not count. Raises StudyError as check_free does.
+    `description`: the encoder, dataset and protocol, by name, kept as `of`; a folder that holds anything else is
+    rejected. `identity`: a fingerprint of settings and inputs; runs with another one do not count. Raises StudyError as
+    check_free does.
     """
 
     def __init__(self, folder: Path, description: dict[str, str], identity: str):

@@ -76,7 +76,7 @@ def matrix_rate(device: torch.device, dtype: torch.dtype) -> float:
 @cache
 def measure_matrix_rate(device: str, dtype: torch.dtype, threads: int) -> float:
     """Measure the median FLOP/s of matrix products over SECONDS, after a warm-up; takes less than a second."""
-    rows, inputs, outputs = MATRIX.get(device, MATRIX["cpu"])  # such as mps
+    rows, inputs, outputs = MATRIX.get(device, MATRIX["cpu"])  # other devices, such as mps, take the CPU's sizes
     x = torch.randn(rows, inputs, device=device, dtype=dtype)
     weights = torch.randn(outputs, inputs, device=device, dtype=dtype)
     timer = Timer("linear(x, weights)", globals={"linear": linear, "x": x, "weights": weights}, num_threads=threads)

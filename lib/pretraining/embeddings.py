@@ -91,8 +91,8 @@ def make_waves(length: int, width: int) -> np.ndarray:
     The fixed positions of Vaswani et al. 2017, section 3.5, as initial values of learned ones: nearby positions begin
     alike, so that the order of tokens need not be learned from scratch.
     """
-    periods = 10_000.0 ** (np.arange(0, width, 2) / width)
-    angles = np.arange(length)[:, None] / periods
+    scales = 10_000.0 ** (np.arange(0, width, 2) / width)
+    angles = np.arange(length)[:, None] / scales
     pairs = np.stack([np.sin(angles), np.cos(angles)], axis=2)
     waves = pairs.reshape(length, -1)[:, :width]
     waves -= waves.mean(axis=0)

@@ -132,7 +132,7 @@ def choose_tokens(
     if masking.kind == "n-gram":
         unit_starts = join_words(unit_starts, maskable, keys)
     number_to_mask = count_to_mask(maskable.sum(axis=1), shares, masking.limit)
-    unit_of_token = np.cumsum(unit_starts, axis=1) - 1  # of each token; a special token has that of the token before
+    unit_of_token = np.cumsum(unit_starts, axis=1) - 1  # a special token has that of the token before
     global_unit = np.arange(len(sequences))[:, None] * sequences.shape[1] + unit_of_token
     sizes = np.bincount(global_unit[maskable], minlength=sequences.size).reshape(sequences.shape)
     unit_count = max(1, int(unit_of_token[:, -1].max()) + 1)

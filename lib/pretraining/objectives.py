@@ -19,7 +19,7 @@ from lib.pretraining.plan import Pretraining
 
 DISCRIMINATOR_WEIGHT = 50.0  # of the discriminator's loss, relative to the generator's (Clark et al. 2020, section 3.1)
 NOISE, ADVERSARIAL_WEIGHT = 1e-5, 10.0  # Liu et al. 2020, section 4.1
-SHIFT = 0.1  # the largest component of an embedded token's shift; the token's own, after the layer norm, are about 1
+SHIFT = 0.1  # largest component of an embedded token's shift; its own components, layer-normed, are about 1
 
 ADVERSARIAL_PASSES = 8 / 3  # times the cost of a plain step: two more passes, one without gradients of the weights
 

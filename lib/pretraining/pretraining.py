@@ -50,10 +50,11 @@ def pretrain(
     """Pretrain a model and write it to `folder` in the save_pretrained layout, whole or not at all.
 
     Resumes a killed run from its checkpoint; a finished run is not repeated. `held_out`: text on which the loss is
-    measured, `evaluations` times a phase, on `held_out_blocks` sequences; `initial`: a model to continue, only its body
-    if the vocabulary differs; `vectors`: initial word vectors, (vocabulary, width), otherwise trained on the text if
-    the plan asks for them; `record`: what is known before the start, with the fingerprint of all that determines the
-    weights, otherwise made from the arguments; `title`, `note`: of the model card.
+    measured, `evaluations` times a phase, on `held_out_blocks` sequences; `initial`: a model to continue, without
+    its token embeddings and output layer if the vocabulary differs; `vectors`: initial word vectors, (vocabulary,
+    width), otherwise trained on the text if the plan asks for them; `record`: what is known before the start, with the
+    fingerprint of all that determines the weights, otherwise made from the arguments; `title`, `note`: of the model
+    card.
 
     Returns the record with the log, a list of dicts, or None in all but the first process of a run started by torchrun.
     Raises StudyError for text that is too short or of another vocabulary, a model that cannot be continued, a batch

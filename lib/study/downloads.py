@@ -164,7 +164,7 @@ def fetch_groups(names: list[str], files: int | None = None) -> int:
 
 
 def list_missing(folder: Path) -> list[str]:
-    """List the groups that lack a file, packed or not, in a data folder, among those fetched and those made here."""
+    """List the groups that lack a file in a data folder, packed or not, which can be fetched or made here."""
     missing = []
     for name, group in load_manifest().items():
         fetched = [file.path for source in group.sources for file in source.files]

@@ -111,9 +111,18 @@ def choose_datasets(study: "Study", names: list[str] | None, protocol: str) -> t
 
 
 def add_datasets(study: "Study", encoder: "Checkpoint", protocol: str, keys: Iterable[str]) -> None:
-    """Add datasets to the request of an encoder that another is compared with; its earlier request is kept."""
+    """Add datasets to the request of an encoder that another is compared with; its earlier request is kept.
+
+    A user's folder that is gone or has changed since the earlier request is dropped from it, and said.
+    """
     request = {"datasets": []}
     if paths.evaluation(study.scale, encoder.key, protocol).exists():
         request = requests.read_request(study.scale, encoder.key, protocol)
-    request["datasets"] = list(dict.fromkeys([*request["datasets"], *keys]))
+    datasets = []
+    for key in dict.fromkeys([*request["datasets"], *keys]):
+        if own_sets.has_changed(study.scale, key):
+            print(f"left out: {encoder.key} on {key}: its folder is gone or has changed since")
+        else:
+            datasets.append(key)
+    request["datasets"] = datasets
     requests.write_request(study.scale, encoder, protocol, **request)

@@ -125,10 +125,8 @@ def describe(lines: pd.DataFrame) -> list[str]:
     printed, ours = list_distances(lines)
     sentences = []
     if len(printed):
-        share_below = (
-            f"{(printed < 0).sum()} of {len(printed)} printed scores are below the baseline without pretraining"
-        )
-        sentences.append(f"{share_below}; the median gain is {printed.median():+.1f} points.")
+        below = f"{(printed < 0).sum()} of {len(printed)} printed scores are below the baseline without pretraining"
+        sentences.append(f"{below}; the median gain is {printed.median():+.1f} points.")
     if len(ours):
         sentences.append(
             f"{(ours < 0).sum()} of {len(ours)} scores of ours are below; the median is {ours.median():+.1f}."

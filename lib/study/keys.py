@@ -81,7 +81,10 @@ def list_entries(kind: str) -> dict[str, Place]:
 
 @cache
 def list_files(folder: Path, changed: int) -> dict[str, Place]:
-    """Return the keys of a folder, sorted, each with its file. Listed again if `changed`, its time, differs."""
+    """Return the keys of a folder, sorted, each with its file.
+
+    `changed`: the folder's modification time, so that a changed folder is listed again.
+    """
     return dict(sorted((path.stem, Place(path)) for path in folder.glob("*.yaml")))
 
 

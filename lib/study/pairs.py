@@ -282,9 +282,9 @@ def find_samples(part: Pairs, cells: pd.DataFrame, study: "Study") -> statistics
 
 
 def is_chance(runs: list[list[float]], chance: float) -> bool:
-    """Return whether a side is no better than chance; False if chance is unknown.
+    """Return whether a side is no better than chance; False if chance is unknown (nan).
 
-    The lower end of the 95% interval, or the score of a single run, is compared with chance.
+    It is if the lower end of the 95% interval of its runs, or the score of a single run, is not above chance.
     """
     values = [value for seeds in runs for value in seeds]
     lowest = statistics.find_interval(values)[0] if len(values) > 1 else values[0]

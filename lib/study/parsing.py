@@ -24,7 +24,10 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the same parser 
 
 @cache
 def parse_text(path: Path, changed: int) -> tuple[yaml.Node | None, object]:
-    """Parse a YAML file into nodes, which know their lines, and data; parsed again if `changed`, its time, differs."""
+    """Parse a YAML file into nodes, which know their lines, and data.
+
+    `changed`: the file's modification time, so that a changed file is parsed again.
+    """
     loader = Loader(path.read_text(encoding="utf-8"))
     node = loader.get_single_node()
     return node, node and loader.construct_document(node)

@@ -129,8 +129,12 @@ def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[s
     `keys`: datasets; those without a result, and users' folders that have changed since, are left out. Empty if none is
     left.
     """
-    keys = [key for key in keys if not own_sets.has_changed(study.scale, key)]
-    encoder_results = [result for key in keys if (result := results.read_result(study.scale, model, key, protocol))]
+    encoder_results = []
+    for key in keys:
+        if own_sets.has_changed(study.scale, key):
+            print(f"left out of the file: {key}: its folder is gone or has changed since")
+        elif result := results.read_result(study.scale, model, key, protocol):
+            encoder_results.append(result)
     if not encoder_results:
         return {}
     runs = [run for result in encoder_results for run in result["runs"]]

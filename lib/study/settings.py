@@ -124,7 +124,7 @@ class Scale(Settings):
     shown_vocabularies: list[str] | None = None  # compared on pages; None: all that are available
     tables: list[str] | None = None  # published tables that the whole study makes; None: all
     models: list[str] = []  # pretrained and compared, in addition to those that tables need
-    pretrainings: int = Field(default=1, gt=0)  # per model, here and in the panels, one for each seed
+    pretrainings: int = Field(default=1, gt=0)  # of each model, here and in the panels, by seeds 1, 2, ...
     substitutes: Substitutes = Substitutes()
     panels: list[Panel] = []  # fine-tuned in addition
     target: str = ""  # the model, as printed in a paper's tables, whose scores the panels aim for

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from lib.study import Study
+    from lib.study.corpora import Corpus
 
 REFERENCES = {  # column of tables.baselines -> its name on pages
     "chance": "chance", "without_pretraining": "best without pretraining",
@@ -127,9 +128,9 @@ def tokens_of(text: str, tokenizers: Mapping[str, "PreTrainedTokenizerBase"]) ->
     )
 
 
-def may_show(dataset: Dataset, show_text: bool) -> bool:
-    """Return whether a page may show text of a dataset: it is public or the user's own, and `show_text` is set."""
-    return show_text and dataset.access in ("public", "own")
+def may_show(source: "Dataset | Corpus", show_text: bool) -> bool:
+    """Return whether a page may show its text: it is public or the user's own, and `show_text` is set."""
+    return show_text and source.access in ("public", "own")
 
 
 def readable(dataset: Dataset, show_text: bool) -> Dataset:

@@ -111,7 +111,10 @@ def pretraining_state(study: "Study", model: str) -> dict:
 
 
 def finetuning_state(study: "Study", model: str, dataset: str, protocol: str) -> dict:
-    """Return what the runs on a dataset depend on besides pretraining here; `first`: that on which they train first."""
+    """Return what the runs on a dataset depend on, besides pretraining here.
+
+    `first`: the same for the dataset that the protocol trains on first.
+    """
     data = study.dataset(dataset)
     files = datasets.list_data_files(file for part in data.parts for file in data.paths(*part))
     settings = study.protocol(protocol, dataset)

@@ -82,7 +82,7 @@ class Study:
     def dataset(self, key: str) -> Dataset:
         """Return a registered dataset with its files at this scale, or one from a folder given to `evaluate --data`.
 
-        Raises StudyError, with the nearest names, for an unknown key.
+        Raises StudyError, with the nearest names, for an unknown key, and for a user's folder that is gone or changed.
         """
         if key not in registry.DATASETS and own_sets.is_own(self.scale, key):
             return own_sets.find_own(self.scale, key)

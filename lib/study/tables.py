@@ -115,14 +115,15 @@ def subtract(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_effects(
-    seeds: pd.DataFrame, steps: dict[str, tuple[str, str]], across: str = "column", means: bool = False
+    seeds: pd.DataFrame, steps: dict[str, tuple[str, str]], across: str = "column", only_means: bool = False
 ) -> pd.DataFrame:
     """Return what each step adds, by place: the printed difference, and mean, deviation and number of ours over seeds.
 
     `steps`: name -> the better one and the other, as for `differences`. Indexed by step and place, with the columns
-    paper, ours, sd and n. Places that have neither are left out. `means`: of means over datasets, not single datasets.
+    paper, ours, sd and n. Places that have neither are left out. `only_means`: take the means over datasets in place of
+    the single datasets.
     """
-    seeds = seeds[seeds["is_mean"] == means]
+    seeds = seeds[seeds["is_mean"] == only_means]
     gains = pd.concat(differences(seeds, *pair, across=across).assign(step=name) for name, pair in steps.items())
     by_place = gains.groupby(["step", "place"], sort=False)
     effects = by_place.agg(paper=("published", "first"), ours=("ours", "mean"), sd=("ours", "std"), n=("ours", "count"))

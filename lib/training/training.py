@@ -245,14 +245,19 @@ def load_batches(
 
 
 def take_step(
-    module: nn.Module, optimizer, parts: list[Batch], device: Accelerator, clip: float | None, position: tuple[int, int]
+    module: nn.Module,
+    optimizer,
+    parts: list[Batch],
+    device: Accelerator,
+    clip: float | None,
+    seed_and_step: tuple[int, int],
 ) -> torch.Tensor:
     """Take one optimiser step on the summed gradient of the parts; return the loss of the whole step.
 
-    The loss is NaN if the gradient's norm is not finite. `position`: the seed and the step, which set the random states
-    of the parts.
+    The loss is NaN if the gradient's norm is not finite. `seed_and_step` set the random states of the
+    parts.
     """
-    seed, step = position
+    seed, step = seed_and_step
     total = torch.zeros((), device=device.device)
     for number, batch in enumerate(parts):
         part = number * device.num_processes + device.process_index
