@@ -427,5 +427,5 @@ def test_languages_and_headings_reach_the_rows(folder):
     assert pq.read_table(rows_of("ja-clinical", "a.txt.gz"))["language"].to_pylist() == ["ja"]
     assert documents.read_raw_file(open_study("smoke"), "medline-text", "a.medline.gz")["unknown headings"] == 1
     (row,) = pq.read_table(rows_of("medline-text", "a.medline.gz")).to_pylist()
-    assert (row["language"], row["mesh"]) == ("ger", ["*Lupus", "Gold", "Unheard of"])
+    assert row["language"] == "ger"
     assert (row["trees"], row["major trees"]) == (["C17.300", "C20.111", "J01"], ["C17.300", "C20.111"])
