@@ -278,9 +278,8 @@ def test_curves_rise_or_fall(monkeypatch):
 
 
 @pytest.fixture
-def write(tmp_path, monkeypatch):
+def write(own_outputs):
     """Return a function that writes one of our tables."""
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
     return lambda name, rows, scale="laptop": results.write_csv(paths.table(scale, name), rows)
 
 

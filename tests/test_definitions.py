@@ -100,8 +100,7 @@ def test_a_difference_is_over_the_seeds_that_have_both():
 
 
 @pytest.fixture
-def study(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
+def study(own_outputs):
     return open_study("smoke")
 
 

@@ -143,8 +143,7 @@ def test_the_page_makes_the_committed_table(tmp_path, monkeypatch):
     assert ties.loc[("gu-6", "gad"), ["scores", "tied"]].tolist() == [9, 9]  # its test set has 534 sentences
 
 
-def test_without_the_record_the_page_shows_what_is_printed(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+def test_without_the_record_the_page_shows_what_is_printed(own_outputs):
     page = run("95_integer_check")
     assert set(page["sets"].index) == {"bc4chemd", "mednli"}
     assert set(page["checked"]["gold"]) == {25346, 1422}

@@ -24,7 +24,7 @@ from transformers import (
 from lib.errors import StudyError
 from lib.finetuning.examples import Template
 from lib.modeling import loading
-from lib.study import open_study, paths, requests
+from lib.study import open_study, requests
 from lib.study.encoders import find_model
 
 LENGTHS = {"roberta": 64, "mpnet": 64, "ibert": 64, "lilt": 64, "xlnet": 2048}  # the others take 66 tokens
@@ -130,8 +130,7 @@ def test_a_folder_is_known_by_its_name_and_what_is_in_it(bert, tmp_path):
     assert len(model.key) < 100 and model.key.endswith(model.fingerprint[:6]) and model.load().title == long.name
 
 
-def test_the_key_of_an_evaluated_folder_opens_no_other_weights(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+def test_the_key_of_an_evaluated_folder_opens_no_other_weights(folder, own_outputs, tmp_path):
     study = open_study("smoke")
     model = find_model(study, str(folder))
     requests.write_request("smoke", model, "gu", datasets=[])

@@ -166,9 +166,8 @@ def test_the_mean_f1_of_runs_lies_below_the_f1_of_their_means():
 # The page
 
 
-def test_the_page_makes_the_committed_audit_and_says_how_it_came_out(tmp_path, monkeypatch):
-    recorded = paths.recorded(paths.table("laptop", "audit")).read_bytes()
-    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+def test_the_page_makes_the_committed_audit_and_says_how_it_came_out(own_outputs):
+    recorded = (paths.ROOT / "outputs/record/laptop/tables/audit.csv").read_bytes()
     page = run("90_audit")
     assert paths.table("smoke", "audit").read_bytes() == recorded
     audit, notes = page["audit"], page["said"]

@@ -195,10 +195,9 @@ FORMATS = {
 
 
 @pytest.fixture
-def data(tmp_path, monkeypatch):
+def data(own_outputs, tmp_path, monkeypatch):
     """Yield an empty data folder of the smoke scale, with an index of no test sentences."""
     monkeypatch.setattr(paths, "MADE_UP", tmp_path / "data")
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     params.load.cache_clear()
     paths.test_sentences("smoke").mkdir(parents=True)
     pq.write_table(leakage.index_sentences([]), paths.test_sentences("smoke") / "index.parquet")

@@ -188,9 +188,8 @@ def test_the_slope_of_one_curve_is_as_sure_as_its_points_lie_on_a_line():
 
 
 @pytest.fixture
-def laptop_results(tmp_path, monkeypatch):
+def laptop_results(own_outputs, tmp_path, monkeypatch):
     """Results at laptop scale on one dataset, the only one in the data folder."""
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     folder = tmp_path / "ner" / "ncbi-disease"
     folder.mkdir(parents=True)
