@@ -63,7 +63,7 @@ def find_power(part: pairs.Pairs, sets: int, pretrainings: int, effect: float, f
 def tabulate(draws: int) -> pd.DataFrame:
     """Return a row for each comparison and assumed effect."""
     study, rows = open_study(SCALE), []
-    family = sum(map(claims.is_corrected, claims.CLAIMS))
+    family = sum(claim.test.by_interval for claim in claims.CLAIMS)
     for key, part, cells in list_parts(study):
         printed = pairs.subtract_printed(part, cells).mean()
         dataset_count, pretrainings = cells["place"].nunique(), study.budget.pretrainings

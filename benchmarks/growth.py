@@ -20,7 +20,8 @@ from pathlib import Path
 from transformers import AutoTokenizer
 
 from benchmarks import paired
-from lib.corpora import build, medline, rows
+from lib.corpora import build, leakage, medline, rows
+from lib.corpora.mesh import Mesh
 from lib.pretraining import tokens
 from lib.study import params, results
 from lib.vocabularies import learning
@@ -81,12 +82,14 @@ def write_citations(path: Path, count: int, first: int) -> None:
 
 
 def read_files(folder: Path) -> None:
+    no_tests = leakage.TestSentences(leakage.index_sentences([]))
     for path in sorted((folder / "raw").glob("*.xml.gz")):
-        rows.write_document_rows(medline.read_xml(path), folder / "rows" / f"{path.stem}.parquet")
+        rows_path = folder / "rows" / f"{path.stem}.parquet"
+        rows.write_document_rows(medline.read_xml(path), rows_path, Mesh({}), no_tests, language="")
 
 
 def build_corpus(folder: Path) -> None:
-    sources = [build.Rows(path, "made-up", path.name, 0, 0, 0) for path in sorted((folder / "rows").glob("*.parquet"))]
+    sources = [build.Rows(path, "made-up", path.name, {}) for path in sorted((folder / "rows").glob("*.parquet"))]
     rules = params.load("cleaning", params.load("corpora", "pubmed").cleaning)
     build.build_corpus(sources, folder / "documents.parquet", rules)
 

@@ -29,7 +29,7 @@ from lib.modeling import costs
 from lib.modeling.shape import Body
 from lib.study import paths, results
 from lib.training import training
-from lib.vocabularies.tokenization import SPECIAL, load_wordpiece
+from lib.vocabularies.tokenization import SPECIAL, load_vocabulary
 
 OUTPUT = paths.output("record", "benchmarks")
 MINI = Body(layers=4, hidden=256, heads=4, intermediate=1024, embedding=256)
@@ -77,7 +77,7 @@ def make_tokenizer(size: int, folder: Path) -> PreTrainedTokenizerBase:
     """Write a vocabulary of `size` meaningless word pieces into a folder, and return its tokenizer."""
     pieces = [*SPECIAL, *(f"p{i}" for i in range(size - len(SPECIAL)))]
     (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
-    return load_wordpiece(folder / "vocab.txt", cased=False)
+    return load_vocabulary(folder / "vocab.txt", cased=False)
 
 
 class Timed:

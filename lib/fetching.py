@@ -88,7 +88,9 @@ def download(
         if path.exists():  # another process fetched it while this one waited
             return
         with artefacts.whole_file(path) as temporary:
-            fetch_first(urls, temporary, checksum, size, {} if hosts is None else hosts, show_path(path))
+            if failures := fetch_first(urls, temporary, checksum, size, {} if hosts is None else hosts):
+                reasons = [f"{urlsplit(url).netloc}: {reason}" for url, reason in zip(urls, failures, strict=True)]
+                raise StudyError(f"{show_path(path)}: {'; '.join(reasons)}. Run again, or put the file there by hand")
             if compress:
                 content = temporary.read_bytes()
                 with open(temporary, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as gzip_file:
@@ -96,19 +98,21 @@ def download(
 
 
 def fetch_first(
-    urls: list[str], target: Path, checksum: str, size: int | None, hosts: dict[str, str], name: str
-) -> None:
-    """Write a file from the first mirror with the right bytes. Raises StudyError with the reason for each mirror."""
+    urls: list[str], target: Path, checksum: str | None, size: int | None, hosts: dict[str, str]
+) -> list[str]:
+    """Write a file from the first mirror with the right bytes; return why each failed, empty once one has not.
+
+    Without a `checksum` every answer is right. Raises Unreachable if no mirror can be connected to.
+    """
     reasons = []
     for url in urls:
-        host = urlsplit(url).netloc
-        reason = hosts.get(host) or transfer(url, target, checksum, size, hosts)
+        reason = hosts.get(urlsplit(url).netloc) or transfer(url, target, checksum, size, hosts)
         if not reason:
-            return
-        reasons.append(f"{host}: {reason}")
+            return []
+        reasons.append(reason)
     if urls and all(hosts[urlsplit(url).netloc] for url in urls):
         raise Unreachable(no_way(hosts))
-    raise StudyError(f"{name}: {'; '.join(reasons)}. Run again, or put the file there by hand")
+    return reasons
 
 
 def no_way(hosts: dict[str, str]) -> str:
@@ -119,8 +123,7 @@ def no_way(hosts: dict[str, str]) -> str:
 def transfer(url: str, target: Path, checksum: str | None, size: int | None, hosts: dict[str, str]) -> str:
     """Write the answer of one mirror to `target`; return why this failed, or an empty string.
 
-    A host that has never answered is given up after a second attempt, because more would only wait. Without a
-    `checksum` every answer is right.
+    A host that has never answered is given up after a second attempt, because more would only wait.
     """
     reason, host = "", urlsplit(url).netloc
     for attempt in range(ATTEMPTS):
@@ -170,12 +173,8 @@ def receive(url: str, target: Path, size: int | None) -> None:
 
 def read_url(url: str, hosts: dict[str, str]) -> str:
     """Return the text at a URL, with as many attempts as a file gets. Raises StudyError if it does not come."""
-    host = urlsplit(url).netloc
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page"
-        reason = hosts.get(host) or transfer(url, page, None, None, hosts)
-        if hosts[host]:
-            raise Unreachable(no_way(hosts))
-        if reason:
-            raise StudyError(f"{url}: {reason}; run again later")
+        if failures := fetch_first([url], page, None, None, hosts):
+            raise StudyError(f"{url}: {failures[0]}; run again later")
         return page.read_text(encoding="utf-8", errors="replace")

@@ -143,29 +143,24 @@ def read_json_lines(path: Path, blank: bool = False) -> Iterator[tuple[str, dict
         raise StudyError(f"{name}: empty file")
 
 
-def read_rows(
-    path: Path, columns: str, form: str = "tsv", header: bool = True, member: str = ""
-) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield `file:line` and the cells of each row, by column.
+def read_rows(path: Path, columns: str, header: bool = True, member: str = "") -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield `file:line` and the cells of each row of a tab-separated file, by column; quotes have no meaning.
 
-    `form`: tsv, where quotes have no meaning and the header, if any, equals the columns; csv, which may have further
-    columns; jsonl, one object a line. `member`: a file in the archive `path`.
+    `header`: whether the first line has the columns' names. `member`: a file in the archive `path`. Raises StudyError
+    as in read_columns.
     """
     names = columns.split()
-    match form:
-        case "tsv":
-            for location, cells in read_columns(path, len(names), columns if header else "", member):
-                yield location, dict(zip(names, cells, strict=True))
-        case "csv":
-            yield from read_csv(path, names)
-        case "jsonl":
-            for location, record in read_json_lines(path):
-                for name in names:
-                    if not isinstance(record.get(name), str):
-                        raise StudyError(f"{location}: expected a text under {name}")
-                yield location, record
-        case _:
-            raise ValueError(form)
+    for location, cells in read_columns(path, len(names), columns if header else "", member):
+        yield location, dict(zip(names, cells, strict=True))
+
+
+def read_json_rows(path: Path, columns: str) -> Iterator[tuple[str, dict]]:
+    """Yield `file:line` and the object of every line, which has a text under each column. Else raises StudyError."""
+    for location, record in read_json_lines(path):
+        for name in columns.split():
+            if not isinstance(record.get(name), str):
+                raise StudyError(f"{location}: expected a text under {name}")
+        yield location, record
 
 
 def read_csv_cells(path: Path, **form) -> Iterator[tuple[str, list[str]]]:
@@ -187,7 +182,8 @@ def name_cells(names: list[str], rows: Iterable[tuple[str, list[str]]]) -> Itera
     """Yield the cells of rows by column. Raises StudyError for a row of another width."""
     for location, cells in rows:
         if len(cells) != len(names):
-            raise StudyError(f"{location}: expected {len(names)} columns, found {len(cells)}; is a quotation missing?")
+            fault = f"expected {len(names)} columns, found {len(cells)}; is a quotation missing?"
+            raise StudyError(f"{location}: {fault}")
         yield location, dict(zip(names, cells, strict=True))
 
 

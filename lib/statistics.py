@@ -44,12 +44,8 @@ class Estimate:
 
 def find_interval(values: list[float]) -> tuple[float, float]:
     """Return the 95% t-interval of the mean of some values; nan for a single value."""
-    if len(values) < 2:
-        return np.nan, np.nan
-    from scipy import special  # here, so that the command line does not wait half a second for it
-
-    half_width = -special.stdtrit(len(values) - 1, 0.025) * np.std(values, ddof=1) / np.sqrt(len(values))
-    return np.mean(values) - half_width, np.mean(values) + half_width
+    judged = judge(estimate_mean(values))
+    return judged["ci_low"], judged["ci_high"]
 
 
 def estimate_mean(values: list[float]) -> Estimate:
@@ -129,16 +125,13 @@ def estimate_slope(curves: list[Curve]) -> Estimate:
     """
     if len(curves) > 1:
         return estimate_mean([find_slope(points) for points in curves])
+    from scipy import stats
+
     (curve,) = curves
-    x = np.log10([position for position, _ in curve])
-    y = np.array([np.mean(scores) for _, scores in curve])
-    slope, freedom = find_slope(curve), len(x) - 2
-    deviations = x - x.mean()
-    sum_of_squares = (deviations**2).sum()
-    error = np.nan
-    if freedom > 0 and sum_of_squares > 0:
-        residuals = y - y.mean() - slope * deviations
-        error = np.sqrt((residuals**2).sum() / freedom / sum_of_squares)
+    slope, freedom, error = find_slope(curve), len(curve) - 2, np.nan
+    if freedom > 0 and not np.isnan(slope):
+        positions, scores = zip(*curve, strict=True)
+        error = stats.linregress(np.log10(positions), list(map(fmean, scores))).stderr
     return Estimate(slope, float(error), freedom)
 
 

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -324,9 +324,23 @@ def real_data(monkeypatch) -> Path:
     return folder
 
 
+@contextlib.contextmanager
+def outputs_in(folder: Path) -> Iterator[Path]:
+    """Outputs and record in this folder, for a module's fixture or a part of a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "output", folder.joinpath)
+        yield folder
+
+
 @pytest.fixture
-def smoke_data(tmp_path, monkeypatch) -> Path:
+def own_outputs(tmp_path) -> Iterator[Path]:
+    """Outputs and record in a folder of the test's own, which is not there yet."""
+    with outputs_in(tmp_path / "outputs") as folder:
+        yield folder
+
+
+@pytest.fixture
+def smoke_data(own_outputs) -> Path:
     """The made-up data, with outputs in a folder of the test's own."""
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     params.load.cache_clear()
     return paths.MADE_UP

@@ -231,6 +231,12 @@ BIOASQ = squad(
 )
 GOLDEN = golden(("q1", "What?", ["A b", "C"], [["b"]]), ("q2", "Who?", ["D"], ["E"]), ("q3", "?", [], None, "summary"))
 
+
+def read_golden(*files: Path) -> list[tuple[str, tuple[str, ...]]]:
+    """Read the answers of golden files: (id, answers)."""
+    return list(questions.collect_golden({path: questions.parse_questions(path) for path in files}).items())
+
+
 # Words with tags
 
 CONLL = "-DOCSTART-\tO\n\nAspirin\tB-Chemical\nhelps\tO\n-DOCSTART- (7)\n\nNo\tO\n\nb\tI-Chemical\n"
@@ -364,8 +370,8 @@ FORMATS = {
                  (Span(0, 12, 19), Span(1, 6, 13)), FILE),
         Question("q2", "Where?", ("In Oxford.",), ("Oxford",), (Span(0, 3, 9),), FILE),
     ),
-    "golden": one(questions.read_golden, GOLDEN, Question("q1", "What?", ("A b", "C"), ("b",), (Span(0, 2, 3),)),
-                  Question("q2", "Who?", ("D",), ("E",), ())),
+    "golden": Golden(lambda folder: [answer for _, answers in read_golden(folder / FILE) for answer in answers],
+                     {FILE: GOLDEN}, ["b", "E"]),
     "conll": one(
         conll.read_conll, CONLL, Sentence(["Aspirin", "helps"], ["B-Chemical", "O"]), Sentence(["No"], ["O"], "7"),
         Sentence(["b"], ["I-Chemical"], "7"),

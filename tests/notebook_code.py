@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
-from lib.study import pages, paths
+from lib.study import open_study, pages, paths
 
 DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
 
@@ -37,7 +37,7 @@ def run(name: str, **parameters) -> dict:
     """
     namespace = {"__name__": name}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "open_page", lambda scale: None)  # it would ask Jupyter for the parameters
+        patch.setattr(pages, "open_page", open_study)  # it would ask Jupyter for the parameters
         for number, source in enumerate(read_code(name), 1):
             exec(compile(source, f"{name}.ipynb, code cell {number}", "exec"), namespace)
             if number == 1:  # the cell of parameters

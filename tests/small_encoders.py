@@ -3,7 +3,7 @@
 import torch
 from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import models as tokenizer_models
-from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
+from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast, T5Config, T5EncoderModel
 
 SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
         "max_position_embeddings": 66}  # fmt: skip
@@ -17,6 +17,7 @@ FAMILIES = {
     "convbert": SIZE | {"embedding_size": 16, "head_ratio": 1}, "ibert": SIZE | {"pad_token_id": 0},
     "lilt": SIZE | {"hidden_size": 48, "pad_token_id": 0},
 }  # fmt: skip
+T5 = {"d_model": 32, "d_ff": 64, "num_layers": 2, "num_heads": 2, "d_kv": 16}
 
 
 def make_tokenizer(framed: bool = True) -> PreTrainedTokenizerFast:
@@ -41,3 +42,14 @@ def make(folder, kind: str, size: dict, framed: bool = True):
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return model
+
+
+def make_t5(folder) -> None:
+    """Save a small encoder of T5 with random weights and its tokenizer, which puts [SEP] after a text."""
+    tokenizer = make_tokenizer(framed=False)
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A [SEP]", pair="$A [SEP] $B:1 [SEP]:1", special_tokens=[("[SEP]", 3)]
+    )
+    torch.manual_seed(0)
+    T5EncoderModel(T5Config(vocab_size=len(tokenizer), **T5)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

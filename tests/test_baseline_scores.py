@@ -12,7 +12,7 @@ from lib.benchmarks.baselines import CHANCE, NO_PRETRAINING
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence
 from lib.errors import StudyError
-from lib.study import open_study, paths
+from lib.study import open_study
 
 TAGGING = Dataset("tags", "Tags", "tagging", "", "entity-f1", list, {})
 TRAIN = [
@@ -186,8 +186,7 @@ def test_settings_are_chosen_on_the_development_set_and_the_test_set_is_predicte
     assert calls == [("no", [3]), ("ye", [3]), ("ye", [6])]
 
 
-def test_made_up_sets_have_both_lines_and_are_measured_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+def test_made_up_sets_have_both_lines_and_are_measured_once(own_outputs, monkeypatch):
     keys = ["ncbi-disease", "ddi", "biosses", "hoc", "pubmedqa", "bioasq-7b-factoid", "bioasq-reranker", "gad"]
     monkeypatch.setattr(registry, "DATASETS", {key: registry.DATASETS[key] for key in keys})
     gather, study = definitions("15_without_pretraining").gather, open_study("smoke")
@@ -201,8 +200,7 @@ def test_made_up_sets_have_both_lines_and_are_measured_once(tmp_path, monkeypatc
     assert gather(study).equals(table)
 
 
-def test_why_there_is_no_score_is_said_and_not_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+def test_why_there_is_no_score_is_said_and_not_kept(own_outputs, tmp_path, monkeypatch):
     dataset = open_study("smoke").dataset("ncbi-disease")
     methods = [baseline.method for baseline in baselines.list_baselines("tagging")]
 
@@ -231,9 +229,8 @@ def test_the_first_instances_alone_are_learnt_from_where_so_many_are_asked_for(t
     assert next(row["score"] for row in few if row["kind"] == NO_PRETRAINING) == pytest.approx(score, abs=1e-4)
 
 
-def test_a_development_set_that_is_the_test_set_again_is_known(tmp_path, monkeypatch):
+def test_a_development_set_that_is_the_test_set_again_is_known(own_outputs):
     """Only Bio-ELECTRA's GAD has one, although other datasets keep several splits in one file."""
-    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
     datasets = map(open_study("smoke").dataset, registry.DATASETS)
     assert [dataset.key for dataset in datasets if {"dev", "test"} <= {*dataset.splits} and dataset.repeats_test] == [
         "gad-bioelectra"

@@ -278,9 +278,8 @@ def test_curves_rise_or_fall(monkeypatch):
 
 
 @pytest.fixture
-def write(tmp_path, monkeypatch):
+def write(own_outputs):
     """Return a function that writes one of our tables."""
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
     return lambda name, rows, scale="laptop": results.write_csv(paths.table(scale, name), rows)
 
 
@@ -540,7 +539,7 @@ def test_the_claims_that_the_study_began_with_are_all_there_unchanged():
 
 def test_the_family_of_claims_is_the_one_that_page_00_fixes():
     rules = (paths.NOTEBOOKS / "00_start_here.ipynb").read_text(encoding="utf-8")
-    assert f"{sum(map(claims.is_corrected, claims.CLAIMS))} claims that an interval decides" in rules
+    assert f"{sum(claim.test.by_interval for claim in claims.CLAIMS)} claims that an interval decides" in rules
 
 
 UNPRINTED = {"gu-cased-as-good", "lee-bio-beats-bioes", "lee-anonymise-beats-tags", "lee-squad-first",
@@ -622,7 +621,7 @@ def test_the_committed_claims_follow_from_the_record(monkeypatch):
     """
     committed = results.read_table(paths.recorded(paths.table("laptop", "claims")))
     on_mesh = claims.find_claim("wada-amplified-terms")
-    family = sum(map(claims.is_corrected, claims.CLAIMS))
+    family = sum(claim.test.by_interval for claim in claims.CLAIMS)
     smaller = (committed["p"] < committed.set_index("claim").loc[on_mesh.key, "p"]).sum()  # no longer counted by Holm
     judgement = Judgement(p=committed.set_index("claim").loc[on_mesh.key, "p"] / (family - smaller))
     replacement = replace(on_mesh, test=replace(on_mesh.test, decide=lambda _: judgement))

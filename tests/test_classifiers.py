@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from conftest import each
+from conftest import each, outputs_in
 
 from lib.errors import StudyError
 from lib.finetuning import document_classifiers
@@ -12,11 +12,7 @@ from lib.study import classifiers, open_study, params, paths
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("outputs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paths, "output", folder.joinpath)
-        params.load.cache_clear()
-    return folder
+    return tmp_path_factory.mktemp("outputs")
 
 
 def draw_vectors(words: tuple[str, ...]) -> np.ndarray:
@@ -26,9 +22,10 @@ def draw_vectors(words: tuple[str, ...]) -> np.ndarray:
 @pytest.fixture
 def study(home, monkeypatch):
     """Use the made-up data, and random vectors in place of FastText's."""
-    monkeypatch.setattr(paths, "output", home.joinpath)
     params.load.cache_clear()
     monkeypatch.setattr(classifiers, "look_up_vectors", lambda study, seed, words: draw_vectors(words))
+    with outputs_in(home):
+        yield
 
 
 POINTS = {

@@ -102,6 +102,15 @@ def test_what_real_data_lack_is_said_before_anything_starts(monkeypatch, tmp_pat
     assert not needed & missing and made_here and made_here <= missing
 
 
+def test_a_table_asks_for_its_datasets_whether_at_hand_or_not(own_outputs, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    scores, counts = plan.Plan("laptop", ["lee-4"]), plan.Plan("laptop", ["gu-3"])
+    assert cli.find_groups(scores) == {"vocab", "ncbi-disease", "bc5cdr-chem", "bc5cdr-disease", "bc2gm"}
+    assert {"vocab", "chemprot", "ebm-nlp-blurb", "biosses"} <= cli.find_groups(counts)
+    cli.check_targets(scores, partial=True)
+    assert "lee-4: left out: bc2gm: BC2GM: no $STUDY_DATA/ner/bc2gm/train.tsv; " in capsys.readouterr().out
+
+
 def test_of_a_models_fine_tunings_all_data_are_asked_for():
     """Planned fine-tuning jobs cannot tell which data are needed, because they cover only the data at hand."""
     assert cli.find_groups(SimpleNamespace(asked=defaultdict(list, finetune=[("pubmedbert", "gu")]))) is None

@@ -100,8 +100,7 @@ def test_a_difference_is_over_the_seeds_that_have_both():
 
 
 @pytest.fixture
-def study(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
+def study(own_outputs):
     return open_study("smoke")
 
 
@@ -146,14 +145,18 @@ def test_what_cannot_be_scored_says_why(study):
     assert explain() == "the predictions are not on this machine; only scores are committed"
 
 
-def test_answers_to_questions_are_scored_from_the_record(study):
+def test_answers_to_questions_are_scored_from_the_record(study, monkeypatch):
     result = {"model": "m", "dataset": "bioasq-4b-factoid", "protocol": "lee", "runs": []}
     for seed, scores in ((1, (20.0, 30.0)), (2, (30.0, 44.0))):
         metrics = dict(zip(("mrr", "lenient accuracy"), scores, strict=True))
         result["runs"].append({"seed": seed, "fold": 1, "fingerprint": "f", "scores": metrics})
     artefacts.write_json(paths.results("smoke", "m", "bioasq-4b-factoid", "lee"), result)
-    (row,) = PAGE.compare_run(study, ("m", "bioasq-4b-factoid", "lee"))
+    run = "m", "bioasq-4b-factoid", "lee"
+    (row,) = PAGE.compare_run(study, run)
     assert (row["first_value"], row["second_value"], row["difference"]) == (25, 37, 12)
+    pairs = [(*RECORDED, ""), ("mean reciprocal rank", "accuracy", "")]  # the second needs predictions, which are gone
+    monkeypatch.setitem(PAGE.compare_run.__globals__, "list_pairs", lambda dataset: pairs)
+    assert [row["n"] for row in PAGE.compare_run(study, run)] == [2, 0]
 
 
 def test_runs_of_one_model_on_one_set_are_paired_in_the_order_of_the_protocols():

@@ -228,6 +228,12 @@ def test_without_a_network_a_listed_source_fails_at_once(server, tmp_path, monke
     assert requested == [plan.url] * 2 and not capsys.readouterr().out
 
 
+def test_a_page_that_does_not_come_says_why(server):
+    assert fetching.read_url(server.url("busy-once"), {}) == CONTENT.decode()
+    with pytest.raises(StudyError, match="^http://127.0.0.1:[0-9]+/missing/file: status 404; run again later$"):
+        fetching.read_url(server.url("missing"), {})
+
+
 @each("lost", [[1], [2, 3]])
 def test_a_connection_that_fails_now_and_then_is_made_again(server, tmp_path, monkeypatch, lost):
     """A first connection is retried once, and one to a host that has answered more often."""

@@ -122,10 +122,9 @@ def test_a_word_has_the_type_of_its_entity():
 
 
 @pytest.fixture
-def study(tmp_path, monkeypatch):
+def study(own_outputs, monkeypatch):
     """Return the smoke study with its own output folder and a few fine-tuning steps."""
     settings = FinetuningSettings(**SETTINGS | {"learning_rate": [2.0e-3, 1.0e-3]})
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", *parts))
     monkeypatch.setattr(paths, "data", lambda scale: paths.MADE_UP)
     monkeypatch.setattr(Study, "protocol", lambda *_: settings)
     return open_study("smoke")
@@ -134,7 +133,7 @@ def study(tmp_path, monkeypatch):
 def test_the_tagger_is_trained_once_for_an_encoder_and_kept(study, make_encoder, tmp_path, monkeypatch, capsys):
     source = make_encoder(BertModel(BertConfig(**SIZE))).source
     folder, trained = exploring.keep_tagger(study, source)
-    assert trained and folder.parent.parent == tmp_path / "outputs" / "explored"
+    assert trained and folder.parent.parent == tmp_path / "outputs" / "smoke" / "explored"
     weights = (folder / "model.safetensors").read_bytes()
     assert exploring.keep_tagger(study, source) == (folder, False)
     assert type(AutoModelForTokenClassification.from_pretrained(folder)).__name__ == "BertForTokenClassification"

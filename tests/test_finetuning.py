@@ -9,7 +9,7 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 import torch
-from conftest import each
+from conftest import each, outputs_in
 from transformers import AutoConfig, AutoModel, BertTokenizer
 
 from lib import artefacts
@@ -40,8 +40,7 @@ SETTINGS = {"epochs": [60], "batch_size": [4], "learning_rate": [2.0e-3], "dropo
 def home(tmp_path_factory):
     """Return a folder with a small random encoder and a vocabulary learnt from the made-up data of FAMILIES."""
     top = tmp_path_factory.mktemp("outputs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paths, "output", top.joinpath)
+    with outputs_in(top):
         params.load.cache_clear()
         texts = [
             cleaning.segment_japanese(text) if dataset.language == "ja" else text
@@ -59,9 +58,8 @@ def home(tmp_path_factory):
 
 
 @pytest.fixture
-def encoder(home, monkeypatch, tmp_path):
+def encoder(home, own_outputs):
     """Open the small encoder, with an output folder of the test's own."""
-    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
     params.load.cache_clear()
     return open_study("smoke").encoder(str(home / "tiny"))
 
@@ -141,7 +139,7 @@ def test_with_labels_dealt_anew_a_run_falls_to_chance(encoder, monkeypatch, key,
 def test_the_same_seed_gives_the_same_twice_and_another_seed_does_not(encoder, monkeypatch, tmp_path):
     set_up(monkeypatch, "biosses", seeds=(1, 2), epochs=[20], min_steps=None)
     once = open_study("smoke").finetune(encoder.source, "biosses", "gu")
-    for path in (tmp_path / "smoke/predictions").iterdir():
+    for path in (tmp_path / "outputs/smoke/predictions").iterdir():
         path.unlink()
     again = open_study("smoke").finetune(encoder.source, "biosses", "gu")
     assert [run["scores"] for run in once["runs"]] == [run["scores"] for run in again["runs"]]

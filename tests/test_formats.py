@@ -252,7 +252,6 @@ DAMAGES = [
     ("golden", golden(("q", "A?", [], ["x"])).replace("body", SECRET), "file: questions[0].body: Field required"),
     ("golden", golden(("q", SECRET, [], ["x"]), kind=SECRET), "file: questions[0].type: Input should be 'yesno'"),
     ("golden", golden(("", SECRET, [], ["x"])), "file: questions[0].id: String should match"),
-    ("golden", golden(("q", SECRET, [5], ["x"])), "file: questions[0].snippets[0].text: Input should be"),
     ("golden", golden(("q", SECRET, [], [])), "file: questions[0]: expected texts under exact_answer"),
     ("golden", golden(("q", SECRET, [], None)), "file: questions[0]: expected texts under exact_answer"),
     ("golden", golden(("q", SECRET, [], [5])), "file: questions[0].exact_answer[0]: Input should be"),

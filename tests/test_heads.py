@@ -6,7 +6,8 @@ import re
 import pytest
 import torch
 from conftest import each
-from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
+from small_encoders import T5
+from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, T5Config, T5EncoderModel
 
 from lib.errors import StudyError
 from lib.finetuning.tagging import spell
@@ -162,7 +163,7 @@ def test_the_letters_of_a_word_end_with_it_or_at_the_limit():
 @each(("target", "outputs"), [("class", 3), ("labels", 3), ("number", 1)])
 @each(("spans", "kind"), [(1, "linear"), (2, "linear"), (1, "biLSTM")])
 def test_the_classifier_ends_in_each_kind_of_target(target, outputs, spans, kind, batch):
-    classifier = heads.Classifier(make_encoder("electra"), outputs, target, spans, spans == 1, kind, 0.0).eval()
+    classifier = heads.Classifier(make_encoder("electra"), outputs, target, spans, kind, 0.0).eval()
     targets = {"class": torch.tensor([0, 2]), "labels": torch.ones(2, 3), "number": torch.tensor([0.5, 2.0])}
     batch |= {"positions": torch.zeros(2, spans, 1, dtype=torch.long), "labels": targets[target]}
     assert classifier(batch).shape == ((2,) if target == "number" else (2, outputs))
@@ -171,7 +172,7 @@ def test_the_classifier_ends_in_each_kind_of_target(target, outputs, spans, kind
 
 def test_a_mention_is_the_highest_value_of_its_pieces(batch):
     encoder = make_encoder("bert")
-    classifier = heads.Classifier(encoder, 2, "class", 2, False, "linear", 0.0).eval()
+    classifier = heads.Classifier(encoder, 2, "class", 2, "linear", 0.0).eval()
     batch["positions"] = torch.tensor([[[1, 2], [4, 0]], [[3, 0], [1, 2]]])
     batch["absent"] = torch.tensor([[[False, False], [False, True]], [[False, True], [False, False]]])
     states = heads.encode(encoder, batch)
@@ -185,8 +186,8 @@ def test_a_mention_is_the_highest_value_of_its_pieces(batch):
 def test_weights_of_classes_count(batch):
     torch.manual_seed(0)
     weights = torch.tensor([1.0, 99.0])
-    plain = heads.Classifier(make_encoder("bert"), 2, "class", 1, True, "linear", 0.0).eval()
-    weighted = heads.Classifier(make_encoder("bert"), 2, "class", 1, True, "linear", 0.0, weights).eval()
+    plain = heads.Classifier(make_encoder("bert"), 2, "class", 1, "linear", 0.0).eval()
+    weighted = heads.Classifier(make_encoder("bert"), 2, "class", 1, "linear", 0.0, weights).eval()
     weighted.score.load_state_dict(plain.score.state_dict())
     weighted.encoder.load_state_dict(plain.encoder.state_dict())
     batch |= {"positions": torch.zeros(2, 1, 1, dtype=torch.long), "labels": torch.tensor([0, 1])}
@@ -217,6 +218,17 @@ def test_the_rate_falls_from_the_head_to_the_embeddings_as_in_electras_code(kind
     assert in_layers == pytest.approx([0.8 ** (layers + 1 - number) for number in range(layers)])
     assert (shares["score.weight"], shares["crf.steps"]) == (2.0, 100.0)
     assert set(heads.share_rates(tagger, 1.0, 1.0, 1.0).values()) == {1.0}
+
+
+def test_the_rate_falls_over_the_blocks_of_t5_and_not_over_their_sublayers():
+    tagger = heads.Tagger(T5EncoderModel(T5Config(vocab_size=50, **T5)), 1, 3, "linear", 0.0)
+    shares = heads.share_rates(tagger, 1.0, 1.0, 0.5)
+    assert shares["encoder.shared.weight"] == 0.5**4 and shares["encoder.encoder.final_layer_norm.weight"] == 0.5
+    in_blocks = [
+        {share for name, share in shares.items() if name.startswith(f"encoder.encoder.block.{block}.")}
+        for block in (0, 1)
+    ]
+    assert in_blocks == [{0.5**3}, {0.5**2}]
 
 
 def test_a_decay_over_layers_that_have_no_names_is_refused():

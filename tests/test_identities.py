@@ -88,7 +88,7 @@ def test_what_an_optimizer_computes_with_is_part_of_a_runs_settings():
 
 def test_a_setting_that_came_later_is_known_only_where_it_is_used():
     settings = open_study("laptop").protocol("gu", "ncbi-disease")
-    used = {"bias_correction": False, "head_rate": 10.0, "crf_rate": 100.0, "layer_decay": 0.8}
+    used = {"head_rate": 10.0, "crf_rate": 100.0, "layer_decay": 0.8}
     assert not used.keys() & finetuning.resolve_settings(settings, {}).keys()
     assert finetuning.resolve_settings(settings.model_copy(update=used), {}).items() >= used.items()
 

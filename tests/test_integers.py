@@ -10,7 +10,7 @@ from notebook_code import definitions, run
 from lib.benchmarks import counting
 from lib.study import open_study, paths, results
 
-PAGE = definitions("95_integer_check", "POINT", "SIGMAS")
+PAGE = definitions("95_integer_check", "POINT", "NO_LIMIT", "SIGMAS")
 
 GOLD = {"ncbi-disease": 960, "bc5cdr-chem": 5385, "bc5cdr-disease": 4424, "bc2gm": 6325, "linnaeus": 1433, "s800": 767,
         "jnlpba": 8662, "jnlpba-biobert": 6241}  # fmt: skip
@@ -39,6 +39,8 @@ def count(gold: int, precision: str = "", recall: str = "", f1: str = "", cut: b
         ((4, "", "", "80"), [[4, 6, 6]]),  # 2 * 4 / (4 + 6)
         ((1, "50"), [[1, 2, 2]]),
         ((1, "1"), [[1, 67, 200]]),  # 67 to 200 predicted all fit
+        ((8, "0", "0"), [[0, 1, PAGE.NO_LIMIT]]),
+        ((8, "0.0", "12.5"), [[1, 2000, PAGE.NO_LIMIT]]),  # 1 of 2,000 is 0.05, a tie
     ],
 )
 def test_counts_print_as_scores(asked, found):
@@ -57,7 +59,7 @@ def test_scores_have_the_decimals_they_are_printed_with():
 
 @each(
     ("of", "score", "right"),
-    [(140, "85.71", [120]), (140, "85.72", []), (1422, "83.1", [1181, 1182]), (8, "13", [1])],
+    [(140, "85.71", [120]), (140, "85.72", []), (1422, "83.1", [1181, 1182]), (8, "13", [1]), (4000, "0.0", [0, 1, 2])],
 )
 def test_an_accuracy_is_a_number_of_right_answers(of, score, right):
     assert PAGE.find_right(of, percent(score)).tolist() == right
@@ -67,15 +69,20 @@ def prints(part: int, of: int, units: int, whole: int) -> bool:
     return abs(2 * (whole * part - units * of)) <= of
 
 
-@each(("gold", "precision", "recall"), [(30, "80", "90"), (7, "99", "50"), (12, "1", "100"), (40, "62.5", "71.2")])
+@each(
+    ("gold", "precision", "recall"),
+    [(30, "80", "90"), (7, "99", "50"), (12, "1", "100"), (40, "62.5", "71.2"), (12, "0", "4")],
+)
 def test_chance_is_the_share_of_all_pairs_nearby_that_some_counts_print_as(gold, precision, recall):
     printed_precision, printed_recall = percent(precision), percent(recall)
     most = 300 * gold if printed_precision.units < 3 else 3 * gold
     fit = [
         any(
             prints(right, gold, second, printed_recall.whole)
-            and any(prints(right, predicted, first, printed_precision.whole) for predicted in range(right, most))
-            for right in range(1, gold + 1)
+            and any(
+                prints(right, predicted, first, printed_precision.whole) for predicted in range(max(1, right), most)
+            )
+            for right in range(gold + 1)
         )
         for first, second in product(printed_precision.near.tolist(), printed_recall.near.tolist())
     ]
@@ -136,8 +143,7 @@ def test_the_page_makes_the_committed_table(tmp_path, monkeypatch):
     assert ties.loc[("gu-6", "gad"), ["scores", "tied"]].tolist() == [9, 9]  # its test set has 534 sentences
 
 
-def test_without_the_record_the_page_shows_what_is_printed(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+def test_without_the_record_the_page_shows_what_is_printed(own_outputs):
     page = run("95_integer_check")
     assert set(page["sets"].index) == {"bc4chemd", "mednli"}
     assert set(page["checked"]["gold"]) == {25346, 1422}

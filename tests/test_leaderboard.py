@@ -18,9 +18,8 @@ PRINTED = pd.DataFrame([["gu-pubmedbert", "ddi", "PubMedBERT", "gu-6", 82.0]], c
 
 
 @pytest.fixture
-def study(tmp_path, monkeypatch):
+def study(own_outputs, monkeypatch):
     """Scale smoke with one encoder that ran on two datasets, and baselines of one of them."""
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     monkeypatch.setattr(scores, "list_registered_scores", lambda study, papers: PRINTED)
     write_result("bert-general", "ddi", [60.0, 61.0, 65.0])
     write_result("bert-general", "biosses", [float("nan"), 10.0, 20.0])

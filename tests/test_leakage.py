@@ -51,6 +51,15 @@ def test_a_test_sentence_is_found_however_its_letters_are_encoded():
     assert [len(find([sentence], form)) for form in forms] == [len(find([form], sentence)) for form in forms] == [1] * 7
 
 
+def test_a_japanese_test_sentence_is_found_although_no_spaces_separate_its_words():
+    sentence = "患者は白血病の治療を受けて三か月後に回復した。"
+    assert find([sentence], f"前文。{sentence}後文。") == find([sentence], " ".join(sentence)) != set()
+    assert find([sentence], sentence.replace("三", "四")) == set()
+    assert leakage.index_sentences(["胸水貯留はありません。"]).num_rows == 0  # a phrase, about six words
+    (number,) = leakage.index_sentences([sentence])["number"].to_pylist()
+    assert number == leakage.number_sentence(leakage.plain_words(sentence))
+
+
 @each(
     ("old", "new"),
     [("rat .", "rats ."), ("rat .", ""), ("Effects of", "Effects on"), ("serotonin", ""), (SENTENCE, "")],

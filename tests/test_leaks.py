@@ -110,7 +110,7 @@ def test_a_label_is_guessed_from_the_second_text():
 
 
 @pytest.fixture
-def lines(tmp_path, monkeypatch):
+def lines(own_outputs, tmp_path, monkeypatch):
     """Return the page's rows by (finding, dataset, where), for made-up datasets and a corpus of two files."""
     first, second, short = tagged(long_text(1, 12)), tagged(long_text(2, 12)), tagged("a b", "O B")
     answer_pairs = [
@@ -137,7 +137,6 @@ def lines(tmp_path, monkeypatch):
         pq.write_table(pa.table({"test texts": pa.array(sentence_numbers, pa.list_(pa.uint32()))}), tmp_path / file)
     monkeypatch.setattr(Corpus, "files", [("s", "x"), ("s", "y")])
     monkeypatch.setattr(documents, "rows_path", lambda study, source, file: tmp_path / file)
-    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
     dataset_texts.test_texts.cache_clear()
     table = run("14_leaks", scale="laptop")["table"]
     dataset_texts.test_texts.cache_clear()

@@ -10,8 +10,8 @@ import sentencepiece
 import torch
 from conftest import each
 from safetensors.torch import load_file, save_file
-from small_encoders import FAMILIES, SIZE, make, make_tokenizer
-from tokenizers import normalizers, processors
+from small_encoders import FAMILIES, SIZE, T5, make, make_t5, make_tokenizer
+from tokenizers import normalizers
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -19,17 +19,14 @@ from transformers import (
     FunnelBaseModel,
     FunnelConfig,
     FunnelModel,
-    T5Config,
-    T5EncoderModel,
 )
 
 from lib.errors import StudyError
 from lib.finetuning.examples import Template
 from lib.modeling import loading
-from lib.study import open_study, paths, requests
+from lib.study import open_study, requests
 from lib.study.encoders import find_model
 
-T5 = {"d_model": 32, "d_ff": 64, "num_layers": 2, "num_heads": 2, "d_kv": 16}
 LENGTHS = {"roberta": 64, "mpnet": 64, "ibert": 64, "lilt": 64, "xlnet": 2048}  # the others take 66 tokens
 TOKENIZER = "tokenizer.json", "tokenizer_config.json"
 
@@ -97,12 +94,7 @@ def test_a_model_of_sentencepiece_is_tokenizer_enough(tmp_path, kind):
 
 
 def test_the_encoder_of_t5_is_read_at_its_only_special_token(tmp_path):
-    tokenizer = make_tokenizer(framed=False)
-    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
-        single="$A [SEP]", pair="$A [SEP] $B:1 [SEP]:1", special_tokens=[("[SEP]", 3)]
-    )
-    T5EncoderModel(T5Config(vocab_size=len(tokenizer), **T5)).save_pretrained(tmp_path / "t5")
-    tokenizer.save_pretrained(tmp_path / "t5")
+    make_t5(tmp_path / "t5")
     encoder = loading.load_encoder(tmp_path / "t5")
     template = Template(encoder.tokenizer)
     assert (encoder.architecture, encoder.max_length, encoder.new_weights) == ("T5EncoderModel", 2048, ())
@@ -138,8 +130,7 @@ def test_a_folder_is_known_by_its_name_and_what_is_in_it(bert, tmp_path):
     assert len(model.key) < 100 and model.key.endswith(model.fingerprint[:6]) and model.load().title == long.name
 
 
-def test_the_key_of_an_evaluated_folder_opens_no_other_weights(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+def test_the_key_of_an_evaluated_folder_opens_no_other_weights(folder, own_outputs, tmp_path):
     study = open_study("smoke")
     model = find_model(study, str(folder))
     requests.write_request("smoke", model, "gu", datasets=[])

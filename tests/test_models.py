@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from lib.errors import StudyError
 from lib.modeling import models
 from lib.modeling.shape import Body
-from lib.study import open_study, params, paths
+from lib.study import open_study, params
 from lib.study.encoders import find_model
 
 BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
@@ -24,8 +24,7 @@ def test_names_that_lead_nowhere(name, message):
         find_model(open_study("smoke"), name)
 
 
-def test_a_model_that_is_not_pretrained_says_how(monkeypatch, tmp_path):
-    monkeypatch.setattr(paths, "output", lambda *parts: tmp_path.joinpath(*parts))
+def test_a_model_that_is_not_pretrained_says_how(own_outputs):
     with pytest.raises(StudyError, match="run ./run_all.sh laptop bert-general"):
         find_model(open_study("laptop"), "bert-general")
 

@@ -114,39 +114,6 @@ def test_the_settings_reach_the_optimizer():
     assert {group["eps"] for group in lamb.param_groups} == {1e-6}
 
 
-# BERT's own AdamW
-
-
-def test_without_correction_it_is_the_adamw_of_berts_code():
-    model = torch.nn.Linear(3, 2).double()
-    weight, bias = ({"w": p.detach().numpy().copy(), "m": 0.0, "v": 0.0} for p in model.parameters())
-    optimizer = optimizers.make_optimizer(model, make_settings("adamw", betas=[0.9, 0.999], bias_correction=False), 0.1)
-    for step in range(3):
-        for p, state, decay in zip(model.parameters(), (weight, bias), (0.01, 0.0), strict=True):
-            p.grad = torch.from_numpy(np.random.default_rng(step).normal(size=p.shape))
-            state["m"] = 0.9 * state["m"] + 0.1 * p.grad.numpy()
-            state["v"] = 0.999 * state["v"] + 0.001 * p.grad.numpy() ** 2
-            state["w"] = state["w"] - 0.1 * (state["m"] / (np.sqrt(state["v"]) + 1e-6) + decay * state["w"])
-        optimizer.step()
-        for p, state in zip(model.parameters(), (weight, bias), strict=True):
-            np.testing.assert_allclose(p.detach().numpy(), state["w"], rtol=1e-12)
-
-
-def test_corrected_steps_are_shorter_at_first():
-    steps = {}
-    for corrected in (True, False):
-        model = torch.nn.Linear(1, 1, bias=False)
-        settings = make_settings("adamw", betas=[0.9, 0.999], weight_decay=0.0, bias_correction=corrected)
-        optimizer, weights = optimizers.make_optimizer(model, settings, 1e-3), [model.weight.item()]
-        for _ in range(100):
-            model.weight.grad = torch.ones_like(model.weight)
-            optimizer.step()
-            weights.append(model.weight.item())
-        steps[corrected] = np.diff(weights)
-    longer = steps[False] / steps[True]
-    assert longer.min() > 3.1 and longer.max() < 6.6 and longer[0] == pytest.approx(3.16, abs=0.02)
-
-
 @each("name", ["adamw", "lamb"])
 def test_each_group_has_its_share_of_the_rate(name):
     model = BertForMaskedLM(BertConfig(**TINY))

@@ -221,8 +221,7 @@ def test_entities_are_paired_and_errors_counted():
     assert type_scores == {"X": (2, 40), "Y": (1, 0)}
 
 
-def test_a_folder_has_a_key_that_its_content_decides(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+def test_a_folder_has_a_key_that_its_content_decides(own_outputs, tmp_path):
     key = own_sets.keep_own_data("smoke", read(tmp_path / "My Notes", {"all.csv": ROWS}))
     study = open_study("smoke")
     assert key.startswith("own-my-notes-") and study.dataset(key).key == key and study.dataset(key).labels == "a, b"
@@ -235,8 +234,7 @@ def test_a_folder_has_a_key_that_its_content_decides(tmp_path, monkeypatch):
         study.dataset(key)
 
 
-def test_a_folder_that_has_changed_stops_no_other_runs_of_an_encoder(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+def test_a_folder_that_has_changed_stops_no_other_runs_of_an_encoder(own_outputs, tmp_path, monkeypatch):
     key, study = own_sets.keep_own_data("smoke", read(tmp_path / "mine", {"all.csv": ROWS})), open_study("smoke")
     artefacts.write_json(paths.evaluation("smoke", "some-bert", "gu"), {"datasets": [key, "gad"]})
     write(paths.results("smoke", "some-bert", key, "gu"), "{}")
@@ -249,8 +247,7 @@ def test_a_folder_that_has_changed_stops_no_other_runs_of_an_encoder(tmp_path, m
     assert result_files.describe_encoder(study, "some-bert", "gu", [key]) == {}
 
 
-def test_bad_data_end_in_one_line_before_anything_is_written(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+def test_bad_data_end_in_one_line_before_anything_is_written(own_outputs, tmp_path, capsys):
     write(tmp_path / "mine/train.csv", "text,label\na\n")
     assert cli.main(["evaluate", "--model", "bert-general", "--data", str(tmp_path / "mine"), "--scale", "smoke"]) == 1
     assert capsys.readouterr().err == "error: train.csv:2: expected 2 columns, found 1; is a quotation missing?\n"
@@ -259,8 +256,7 @@ def test_bad_data_end_in_one_line_before_anything_is_written(tmp_path, monkeypat
         cli.main(["evaluate", "--model", "x", "--data", str(tmp_path), "--datasets", "bc2gm"])
 
 
-def test_own_results_are_no_part_of_the_study(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
+def test_own_results_are_no_part_of_the_study(own_outputs):
     run = {"seed": 1, "fold": 1, "instances": {"train": 9}, "scores": {"accuracy": 50.0}}
     result = {"model": "bert-general", "dataset": "own-x-1", "protocol": "gu", "main score": "accuracy", "runs": [run]}
     write(paths.results("smoke", "bert-general", "own-x-1", "gu"), json.dumps(result))

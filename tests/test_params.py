@@ -10,7 +10,7 @@ from lib.benchmarks.registry import DATASETS
 from lib.corpora import readers
 from lib.errors import StudyError
 from lib.settings import Settings
-from lib.study import keys, open_study, params, parsing, paths, results
+from lib.study import open_study, params, parsing, paths, results
 from lib.study.published import find_run
 from lib.study.settings import FinetuningBudget, ModelSettings, Protocol, VocabularySettings
 
@@ -214,7 +214,7 @@ def test_a_papers_names_are_those_that_it_prints(tmp_path, monkeypatch, old, new
     (tmp_path / "papers/lee.yaml").write_text(text.replace(old, new))
     monkeypatch.setattr(paths, "PARAMS", tmp_path)
     with pytest.raises(StudyError, match=rf"lee.yaml.*{message}"):
-        keys.load.__wrapped__("tables", "lee-4")
+        params.load.__wrapped__("tables", "lee-4")
 
 
 def test_an_error_names_the_line_of_a_name(tmp_path):
@@ -280,7 +280,7 @@ def test_faults_of_an_entry_name_its_file_line_and_key(tmp_path, monkeypatch, te
     (tmp_path / "corpora.yaml").write_text(f"# made up\n{text}two: {{title: y}}\n")
     monkeypatch.setattr(paths, "PARAMS", tmp_path)
     with pytest.raises(StudyError, match=message):
-        keys.load.__wrapped__("corpora", "one")
+        params.load.__wrapped__("corpora", "one")
 
 
 @each(

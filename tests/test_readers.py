@@ -151,12 +151,12 @@ class Format(NamedTuple):
 
 FORMATS = {
     "pubmed-xml": Format(CITATIONS, [
-        Document("1", "Iron <& gold", "AIM: Seen here. Two 3. 白 é.", language="eng", year=1998, mesh=HEADINGS,
+        Document("1", "Iron <& gold", "AIM: Seen here. Two 3. 白 é.", language="eng", mesh=HEADINGS,
                  entered="1998-12-05"),
-        Document("2", version=2, deleted=True), Document("3", "A chapter", year=2001), Document("4", "", "Last."),
+        Document("2", version=2, deleted=True), Document("3", "A chapter"), Document("4", "", "Last."),
     ]),
     "medline-text": Format(MEDLINE_FILE, [
-        Document("1", "Iron and gold of many words", "Seen here, and then no more.", language="eng", year=1950,
+        Document("1", "Iron and gold of many words", "Seen here, and then no more.", language="eng",
                  mesh=(Heading(name="Humans"), Heading(name="Iron"), Heading(name="Gold", major=True),
                        Heading(name="Zinc", major=True))),
         Document("2", "Two"),
@@ -171,7 +171,7 @@ FORMATS = {
     "abstract-lines": Format("Seen here.\n\n é \n".encode(), [Document(text="Seen here."), Document(text="é")],
                              ends=True, shortens=True),
     "europepmc": Format(EUROPEPMC.encode(), [
-        Document("1", "Iron", "Seen here.", year=1998, mesh=(Heading("", "Humans"), Heading("", "Gold", True))),
+        Document("1", "Iron", "Seen here.", mesh=(Heading("", "Humans"), Heading("", "Gold", True))),
         Document("2", "", "白"),
     ], ends=True),
     "mesh-sample": Format("".join(json.dumps(record) + "\n" for record in MESH_SAMPLE).encode(), [
@@ -180,7 +180,7 @@ FORMATS = {
         Document("2", "", "白"),
     ], ends=True),
     "jats": Format(archive_of(ARTICLES), [
-        Document("PMC1", "Iron & gold", "Seen here.\nTwo.\nHead\né x", language="en", year=1998),
+        Document("PMC1", "Iron & gold", "Seen here.\nTwo.\nHead\né x", language="en"),
         Document("PMC2", "Two", language="en"),
     ], name="made-up.tar"),
     "wikipedia-xml": Format(wiki_dump(PAGES), [Document("1", "Iron", "Seen here.\nTwo words"),
@@ -195,10 +195,9 @@ FORMATS = {
 
 
 @pytest.fixture
-def data(tmp_path, monkeypatch):
+def data(own_outputs, tmp_path, monkeypatch):
     """Yield an empty data folder of the smoke scale, with an index of no test sentences."""
     monkeypatch.setattr(paths, "MADE_UP", tmp_path / "data")
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     params.load.cache_clear()
     paths.test_sentences("smoke").mkdir(parents=True)
     pq.write_table(leakage.index_sentences([]), paths.test_sentences("smoke") / "index.parquet")
@@ -271,7 +270,7 @@ def test_a_file_with_a_damaged_byte(tmp_path, reader, pack):
                 assert text.encode().decode() == text
             for heading in document.mesh:
                 assert (heading.ui + heading.name).encode()
-            assert (type(document.year), type(document.version), type(document.deleted)) == (int, int, bool)
+            assert (type(document.version), type(document.deleted)) == (int, bool)
 
 
 # Damage with a message of its own.
@@ -346,7 +345,6 @@ def test_entities_are_refused_and_never_expanded(tmp_path, reader, kind):
         (("two", "&two;"), r"a\.xml:\d+: &two; is declared elsewhere: refused"),
         (('<PMID Version="1">2</PMID>', ""), r"citation 2 \(PMID unknown\): an element is missing \('PMID'\)"),
         (('<PMID Version="1">2', '<PMID Version="x">2'), r"citation 2 \(PMID 2\)"),
-        (("<Journal><Title>J</Title></Journal><ArticleTitle>two", "<ArticleTitle>two"), r"missing \('Journal'\)"),
         (("</PubmedArticleSet>", ""), r"a\.xml:\d+: not well-formed XML after citation 3"),
         (("<PubmedArticleSet>", "<html>"), "a document of <html>, expected PubmedArticleSet or "),
         (("UTF-8", "ISO-8859-1"), "^$"),  # read in its declared encoding
@@ -406,7 +404,7 @@ def test_medline_text_and_xml_agree_on_titles_languages_and_paragraphs(tmp_path)
     )
     expected = [
         Document("1", "", "Male, 6 Fever, 106.", language="jpn"),
-        Document("2", "A book", "One. Two.", year=1993),
+        Document("2", "A book", "One. Two."),
     ]
     assert read("pubmed-xml", write(tmp_path, "a.xml", xml)) == (expected, "")
     assert read("medline-text", write(tmp_path, "a.txt", text)) == (expected, "")
@@ -443,14 +441,6 @@ def test_medline_text_and_xml_agree_on_titles_languages_and_paragraphs(tmp_path)
 )
 def test_what_is_said_of_malformed_files(tmp_path, reader, content, message):
     assert read(reader, write(tmp_path, "a", content))[1].startswith(message)
-
-
-@each(("year", "expected"), [("²", 0), (None, 0), ("about 1998", 1998), ("99999999999999", 9999)])
-def test_a_year_that_is_none_is_no_error(tmp_path, year, expected):
-    path = write(tmp_path, "a", json.dumps({"pmid": "1", "year": year}))
-    assert read("europepmc", path) == ([Document("1", year=expected)], "")
-    path = write(tmp_path, "a.nxml", JATS.format(id=1, title="T", year=year or "", abstract="", body=""))
-    assert read("jats", path) == ([Document("PMC1", "T", language="en", year=expected)], "")
 
 
 @each("change", [b"", b'"', b"\n", b",", b"\0", b"\xff", b"\r"])
@@ -542,6 +532,8 @@ It was &amp; is {{convert|1|no}}old.<!-- no --><math>no</math>
 Nothing.
 ==References ==
 {{reflist}} no
+=== Printed ===
+no
 == Economy ==
 Wool.
 [[Category:No]]

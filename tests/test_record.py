@@ -17,9 +17,8 @@ COLUMNS = ["row", "column", "metric", "published", "ours", "n_seeds", "note"]
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(own_outputs):
     """Write what a run at laptop scale leaves: a table with two scores, figures, results, pages, a vocabulary."""
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     results.write_csv(paths.table("laptop", "lee-4"), make_table(78.7, 77.0))
     artefacts.write_json(paths.results("laptop", "bert-general", "ncbi-disease", "lee"), {"runs": []})
     artefacts.write_json(paths.results("laptop", "somebody-0a1b2c", "ncbi-disease", "lee"), {"runs": []})

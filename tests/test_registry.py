@@ -256,8 +256,7 @@ def test_a_damaged_file_of_a_registered_set_says_how_to_get_it_again(folder):
             load()
 
 
-def test_made_up_data_need_not_be_there_yet(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", tmp_path.joinpath)
+def test_made_up_data_need_not_be_there_yet(own_outputs):
     chosen = params.load("scales", "smoke").datasets
     assert {key for key in KEYS if not open_study("smoke").why_not(key)} == set(chosen)
     assert open_study("smoke").why_not("squad") == "outside the budget of scale 'smoke'"

@@ -46,6 +46,13 @@ def test_the_site_opens_on_what_was_found_then_on_what_failed_and_has_the_menu(t
     assert "40_biobert--a.html" in page and "40_biobert--b--failed.html" in page
 
 
+def test_the_menu_leads_to_a_page_with_index_in_its_name():
+    menu = report.list_chapters(
+        {"14_index_of_leaks": {"14_index_of_leaks": "14_index_of_leaks"}}, {"14_index_of_leaks": "# Leaks"}
+    )
+    assert "\n14 · Leaks <14_index_of_leaks>\n" in menu
+
+
 def test_where_nothing_was_found_yet_the_site_opens_on_the_menu(tmp_path):
     front = write_front(tmp_path, _01_results_in_brief="interrupted", _14_leaks="done")
     assert front.startswith(f"# {report.TITLE}: smoke\n\n## Failed or interrupted\n\n- <a href=")

@@ -136,5 +136,7 @@ def test_every_notebook_takes_the_parameters_that_the_graph_gives():
             names = ["scale", *given[stage], *(["table"] if stage == "table" and planned.table_key(*job) else [])]
             values = {name: ["some-key"] if name == "datasets" else "some-key" for name in names}
             if notebook:
-                runner.check_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb", values)
+                parameter_types = runner.list_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb")
+                for name, value in values.items():
+                    params.check_parameter(notebook, name, value, parameter_types)
     assert given["finetune"] == ["model", "protocol", "datasets"]

@@ -24,11 +24,6 @@ SAID = {
 }  # an I that begins an entity counts as B
 
 
-@pytest.fixture
-def outputs(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
-
-
 def write_run(model: str, dataset: str, gold: list, predicted: list, seeds=(1,), fingerprint: str = "f") -> None:
     runs = [{"seed": seed, "fold": 1, "fingerprint": "f"} for seed in seeds]
     result = {"model": model, "dataset": dataset, "protocol": "gu", "runs": runs}
@@ -58,7 +53,7 @@ def test_an_instance_is_right_as_a_whole():
         CELLS.find_right("multilabel-micro-f1", [["a"], []], [["a"]])
 
 
-def test_a_line_a_dataset_and_seed_or_the_reason(outputs):
+def test_a_line_a_dataset_and_seed_or_the_reason(own_outputs):
     for model in "gb":
         write_run(model, "ncbi-disease", TAGS, SAID[model], seeds=(1, 2))
     write_run("g", "hoc", [["a"]], [["a"]])
@@ -69,14 +64,14 @@ def test_a_line_a_dataset_and_seed_or_the_reason(outputs):
     assert CELLS.compare_all(STUDY, None).empty
 
 
-def test_p_is_corrected_for_the_number_of_rows(outputs):
+def test_p_is_corrected_for_the_number_of_rows(own_outputs):
     gold = [["a"]] * 10
     write_run("g", "hoc", gold, [["b"]] * 10, seeds=(1, 2))
     write_run("b", "hoc", gold, gold, seeds=(2, 1, 3))
     assert CELLS.compare_all(STUDY, ONE)["p"].dropna().tolist() == pytest.approx([2 * 2 / 2**10] * 2)
 
 
-def test_predictions_that_are_gone_or_of_another_run_or_of_other_instances_are_named(outputs):
+def test_predictions_that_are_gone_or_of_another_run_or_of_other_instances_are_named(own_outputs):
     for model in "gb":
         write_run(model, "ncbi-disease", TAGS, SAID[model])
     paths.predictions("smoke", "b", "ncbi-disease", "gu", "1").unlink()
@@ -106,7 +101,7 @@ def test_the_first_comparison_that_a_scale_can_make(monkeypatch):
 
 
 @pytest.fixture
-def differing(outputs, monkeypatch):
+def differing(own_outputs, monkeypatch):
     for model in "gb":
         write_run(model, "ncbi-disease", TAGS, SAID[model])
     sentences = [Sentence(["the", "qzword", f"fever{number}"], tags) for number, tags in enumerate(TAGS)]

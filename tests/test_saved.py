@@ -6,7 +6,7 @@ import pytest
 import torch
 from conftest import each
 from huggingface_hub import ModelCard
-from small_encoders import FAMILIES, make
+from small_encoders import FAMILIES, make, make_t5
 from transformers import AutoConfig, AutoModelForTokenClassification, pipeline
 
 from lib import artefacts
@@ -17,6 +17,7 @@ from lib.finetuning import card, finetuning, saved
 from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling import loading
 from lib.study import paths
+from lib.training import training
 from lib.training.optimization import Machine
 
 SETTINGS = {"epochs": [1], "batch_size": [4], "learning_rate": [2.0e-3], "warmup": 0.1, "weight_decay": 0.0,
@@ -36,22 +37,27 @@ KINDS = [  # encoder, dataset, choices of the protocol, and the class of transfo
     ("bert", "ebm-pico", {}, ""),  # an output layer for each element
     ("bert", "ddi", {"mentions": "markers", "encoding": "starts"}, ""),
     ("electra", "mednli", {}, ""),  # its class in transformers has a layer that ours lacks
+    ("t5", "ncbi-disease", {}, "T5ForTokenClassification"),
+    ("t5", "ncbi-disease", {"head": "CRF"}, ""),
+    ("t5", "mednli", {}, ""),  # its class in transformers has a decoder
 ]
 
 
 @pytest.fixture(scope="module")
 def encoders(tmp_path_factory):
     folder = tmp_path_factory.mktemp("encoders")
-    for kind in {kind for kind, *_ in KINDS}:
+    for kind in {kind for kind, *_ in KINDS} - {"t5"}:
         make(folder / kind, kind, FAMILIES[kind])
+    make_t5(folder / "t5")
     return folder
 
 
-def work_on(folder, encoder, key: str, **changes) -> finetuning.Finetuning:
+def work_on(folder, encoder, key: str, machine: Machine | None = None, **changes) -> finetuning.Finetuning:
     """Return a fine-tuning of a few steps on made-up data."""
     return finetuning.Finetuning(
         loading.load_encoder(encoder), registry.lookup(key).at(paths.MADE_UP), FinetuningSettings(**SETTINGS | changes),
-        run_file=lambda run: folder / f"{run}.parquet", search_file=folder / "search", machine=Machine(),
+        run_file=lambda run: folder / f"{run}.parquet", search_file=folder / "search",
+        machine=machine or Machine(),
     )  # fmt: skip
 
 
@@ -119,6 +125,20 @@ def test_the_best_on_the_development_set_is_saved_and_a_run_is_not_made_twice(en
     assert artefacts.read_record(tmp_path / "saved")["fingerprint"] == alone["fingerprint"]  # best of the given seeds
     with pytest.raises(StudyError, match="something else lies there"):
         work_on(tmp_path, encoders / "electra", "ncbi-disease").run([1], tmp_path / "saved")
+
+
+@each("changed", [{"threads": 2}, {"precision": "auto"}])
+def test_a_model_of_runs_on_another_machine_is_replaced(encoders, tmp_path, monkeypatch, changed):
+    monkeypatch.setattr(training, "computes_in_bfloat16", lambda: True)
+    monkeypatch.setattr(finetuning.Finetuning, "score_on_dev", lambda *_: 10.0)
+    machine = Machine(precision="float32")
+    work_on(tmp_path, encoders / "bert", "ncbi-disease", machine).run([1], tmp_path / "saved")
+    other = work_on(tmp_path, encoders / "bert", "ncbi-disease", machine.model_copy(update=changed))
+    assert not saved.is_complete(tmp_path / "saved", other.identify_saved([1]))
+    (run,) = other.run([1], tmp_path / "saved")["runs"]
+    assert saved.is_complete(tmp_path / "saved", other.identify_saved([1]))
+    record = artefacts.read_record(tmp_path / "saved")
+    assert record["fingerprint"] == run["fingerprint"] and list(record["compared"]) == [run["fingerprint"]]
 
 
 @each(

@@ -14,12 +14,6 @@ BLURB = ["bc5cdr-chem", "bc5cdr-disease", "ncbi-disease", "bc2gm", "jnlpba", "eb
          "biosses", "hoc", "pubmedqa", "bioasq-7b-yesno"]  # fmt: skip
 
 
-@pytest.fixture
-def outputs(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
-    return tmp_path
-
-
 def write_result(dataset: str, values: list[float], collapsed: str = "") -> None:
     name = registry.lookup(dataset).main_score
     runs = [
@@ -34,7 +28,7 @@ def tabulate(*datasets: str, protocol: str = "gu", scale: str = "smoke") -> pd.D
     return scores.tabulate_runs(open_study(scale), [("m", key, protocol) for key in datasets])
 
 
-def test_a_line_has_mean_interval_and_cost_or_the_reason(outputs):
+def test_a_line_has_mean_interval_and_cost_or_the_reason(own_outputs):
     write_result("ddi", [60.0, 70.0], collapsed="one answer only")
     first, second = tabulate("ddi", "gad").to_dict("records")
     assert (first["ours"], first["ours_std"], first["n_seeds"], first["collapsed"]) == (65.0, 7.07, 2, 2)
@@ -43,7 +37,7 @@ def test_a_line_has_mean_interval_and_cost_or_the_reason(outputs):
     assert second["n_seeds"] == 0 and second["note"] and pd.isna(second["low"])
 
 
-def test_beside_scores_stand_the_best_of_what_is_printed_and_of_what_needs_no_encoder(outputs):
+def test_beside_scores_stand_the_best_of_what_is_printed_and_of_what_needs_no_encoder(own_outputs):
     rows = [("ddi", "chance", 10.75), ("ddi", "without pretraining", 57.0), ("ddi", "without pretraining", 57.68),
             ("gad", "chance", 68.96), ("squad", None, None)]  # fmt: skip
     results.write_csv(
@@ -60,7 +54,7 @@ def test_beside_scores_stand_the_best_of_what_is_printed_and_of_what_needs_no_en
     assert scores.references(open_study("smoke"), runs[:0]).empty  # a scale without planned runs
 
 
-def test_the_blurb_score_is_the_mean_over_task_types_and_needs_all_its_sets(outputs):
+def test_the_blurb_score_is_the_mean_over_task_types_and_needs_all_its_sets(own_outputs):
     values = {"bc5cdr-chem": 90.0, "bc2gm": 80.0, "biosses": 95.0}
     for key, value in values.items():
         write_result(key, [value])
@@ -76,7 +70,7 @@ def test_the_blurb_score_is_the_mean_over_task_types_and_needs_all_its_sets(outp
     assert whole["ours"] == pytest.approx(sum(expected) / 6) and whole["missing"] == ""
 
 
-def test_pretrainings_of_a_model_are_set_beside_each_other_with_their_losses(outputs):
+def test_pretrainings_of_a_model_are_set_beside_each_other_with_their_losses(own_outputs):
     values = {"pubmedbert": 70.0, "pubmedbert.2": 72.0, "bert-general": 60.0}
     for model, value in values.items():
         run = {"seed": 1, "fold": 1, "scores": {"f1": value}, "instances": {"train": 9}}
@@ -101,7 +95,7 @@ def test_a_protocols_sets_are_those_its_paper_prints_scores_on():
 
 
 @pytest.mark.parametrize(("score", "verdict"), [(78.31, "*not reached*, -0.01"), (78.32, "*reached*, +0.00")])
-def test_scores_are_held_against_the_bar_of_their_scale(outputs, score, verdict):
+def test_scores_are_held_against_the_bar_of_their_scale(own_outputs, score, verdict):
     result = {"main score": "f1", "runs": [
         {"seed": seed, "fold": 1, "scores": {"f1": score + gap}, "collapsed": ""} for seed, gap in enumerate((-1, 0, 1))
     ]}  # fmt: skip
@@ -136,7 +130,7 @@ def test_seeds_that_score_alike_are_drawn_without_an_interval():
     assert figures.scores(row, row).axes
 
 
-def test_models_stand_beside_the_baselines_of_the_same_sets_by_seen_and_unseen_names(outputs):
+def test_models_stand_beside_the_baselines_of_the_same_sets_by_seen_and_unseen_names(own_outputs):
     run = {"fold": 1, "instances": {"train": 9}}
     runs = [run | {"seed": n, "scores": {"f1": 70.0 + n}, "f1_seen": 80.0 + n, "f1_unseen": 50.0 + n} for n in (1, 2)]
     result = {"dataset": "bc2gm", "protocol": "gu", "main score": "f1", "runs": runs}

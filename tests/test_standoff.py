@@ -44,7 +44,7 @@ def test_no_sentence_ends_inside_a_mention():
 
 def test_a_mention_in_parts_has_one_b():
     text = "left and right arm"
-    parts = Annotation("C1", "X", ((0, 4), (15, 18)))
+    parts = Annotation("X", ((0, 4), (15, 18)))
     assert standoff.tag_text(text, [parts])[0].tags == ["B-X", "O", "O", "I-X"]
 
 
@@ -61,7 +61,7 @@ def test_the_longer_of_two_that_overlap_is_kept():
 
 
 def test_a_mention_in_parts_is_kept_or_lost_whole():
-    parts, whole = Annotation("a", "X", ((0, 2), (8, 10))), Mention("b", "X", 0, 5)
+    parts, whole = Annotation("X", ((0, 2), (8, 10))), Mention("b", "X", 0, 5)
     assert standoff.keep_longest([parts, whole]) == ([whole], [parts])
     assert standoff.tag_text("ab de ghij", [parts, whole])[0].tags == ["B-X", "I-X", "O"]
 

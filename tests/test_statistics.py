@@ -12,7 +12,7 @@ from scipy import stats
 from benchmarks import verdict_rule
 from lib import statistics
 from lib.errors import StudyError
-from lib.study import agreement, open_study, paths, results
+from lib.study import open_study, paths, results, tables
 
 CELLS = definitions("04_printed_numbers")
 
@@ -23,15 +23,15 @@ CELLS = definitions("04_printed_numbers")
      (80.0, [80.0], "n/a"), (float("nan"), [80.0, 81.0], "n/a")],
 )  # fmt: skip
 def test_a_cell(published, ours, verdict):
-    assert agreement.judge_cell(published, ours) == verdict
+    assert tables.judge_cell(published, ours) == verdict
 
 
 def test_a_cell_at_the_edge_of_the_interval():
     # mean 80, sd 0.913, n 4: the half width is t(0.975, 3) * 0.913 / 2 = 1.453
     ours = [79.0, 79.5, 80.5, 81.0]
     half = 3.182446 * np.std(ours, ddof=1) / 2
-    assert agreement.judge_cell(80 + half - 0.01, ours) == "agrees"
-    assert agreement.judge_cell(80 + half + 0.01, ours) == "below"
+    assert tables.judge_cell(80 + half - 0.01, ours) == "agrees"
+    assert tables.judge_cell(80 + half + 0.01, ours) == "below"
 
 
 def side(*means: float, pretraining=(0.0,), seeds=(-0.5, 0.5)) -> statistics.Side:
@@ -188,9 +188,8 @@ def test_the_slope_of_one_curve_is_as_sure_as_its_points_lie_on_a_line():
 
 
 @pytest.fixture
-def laptop_results(tmp_path, monkeypatch):
+def laptop_results(own_outputs, tmp_path, monkeypatch):
     """Results at laptop scale on one dataset, the only one in the data folder."""
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     folder = tmp_path / "ner" / "ncbi-disease"
     folder.mkdir(parents=True)
@@ -242,18 +241,18 @@ def two_tables(tmp_path, monkeypatch):
 
 
 def test_verdicts_are_counted_over_all_tables(two_tables):
-    counted = agreement.count_verdicts(open_study("laptop")).set_index("table")
+    counted = tables.count_verdicts(open_study("laptop")).set_index("table")
     assert counted.loc["lee-4", ["printed", "ours beside", "agrees", "below"]].tolist() == [3, 2, 1, 1]
     assert counted.loc["gu-6", "ours beside"] == 0
 
 
 def test_what_is_counted_and_what_is_trained_agree_apart(two_tables):
     results.write_csv(paths.table("laptop", "gu-1"), pd.DataFrame([{"published": 1, "ours": 1, "verdict": "agrees"}]))
-    parts = agreement.split_verdicts(agreement.count_verdicts(open_study("laptop")))
-    descriptions = {name: agreement.describe_agreement(counts) for name, counts in parts.items()}
+    parts = tables.split_verdicts(tables.count_verdicts(open_study("laptop")))
+    descriptions = {name: tables.describe_agreement(counts) for name, counts in parts.items()}
     assert descriptions == {"what is counted": "1 of 1 agree", "scores of models": "1 of 2 agree, 1 below"}
-    empty = agreement.split_verdicts(agreement.count_verdicts(open_study("laptop")).iloc[:0])
-    assert {agreement.describe_agreement(counts) for counts in empty.values()} == {"none is judged"}
+    empty = tables.split_verdicts(tables.count_verdicts(open_study("laptop")).iloc[:0])
+    assert {tables.describe_agreement(counts) for counts in empty.values()} == {"none is judged"}
 
 
 def test_pairs_of_models_are_ordered_as_printed_or_not():

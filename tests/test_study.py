@@ -15,9 +15,9 @@ from urllib.parse import unquote
 import nbformat
 import pandas as pd
 import pytest
-from conftest import each, jobs_started
+from conftest import each, jobs_started, outputs_in
 
-from lib.study import cli, graph, paths, report, warm
+from lib.study import cli, graph, report, warm
 
 EVERYTHING = 31  # notebooks in the tiny study
 
@@ -414,17 +414,17 @@ def test_an_encoder_is_put_through_data_of_ones_own(study, tmp_path):
         (["--model", "bert-general", "--datasets", "chemprot-blurb"], "none of chemprot-blurb is at hand"),
     ],
 )
-def test_what_cannot_be_evaluated_says_why(finished_study, monkeypatch, capsys, words, message):
-    monkeypatch.setattr(paths, "output", (finished_study.folder / "outputs").joinpath)
-    assert cli.main(["evaluate", *words, "--scale", "smoke"]) == 1
+def test_what_cannot_be_evaluated_says_why(finished_study, capsys, words, message):
+    with outputs_in(finished_study.folder / "outputs"):
+        assert cli.main(["evaluate", *words, "--scale", "smoke"]) == 1
     assert f"error: {message}" in capsys.readouterr().err
     assert not (finished_study.outputs / "evaluations").exists()
 
 
-def test_what_is_no_encoder_is_refused_before_anything_is_planned(finished_study, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(paths, "output", (finished_study.folder / "outputs").joinpath)
+def test_what_is_no_encoder_is_refused_before_anything_is_planned(finished_study, capsys, tmp_path):
     ours = finished_study.outputs / "models/bert-general"
     shutil.copytree(ours, tmp_path / "bare", ignore=shutil.ignore_patterns("vocab.txt", "tokenizer*"))
-    assert cli.main(["evaluate", "--model", str(tmp_path / "bare"), "--scale", "smoke"]) == 1
+    with outputs_in(finished_study.folder / "outputs"):
+        assert cli.main(["evaluate", "--model", str(tmp_path / "bare"), "--scale", "smoke"]) == 1
     assert capsys.readouterr().err.startswith("error: bare: no tokenizer in it (tokenizer.json or vocab.txt)")
     assert not (finished_study.outputs / "evaluations").exists()

@@ -25,8 +25,7 @@ def test_a_score_that_a_paper_quotes_is_that_of_its_table():
     assert quoted.to_dict() == {dataset: cells[row] for dataset, row in QUOTED.items()}
 
 
-def test_they_are_in_the_table_and_not_in_what_needs_no_encoder(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(scale, *parts))
+def test_they_are_in_the_table_and_not_in_what_needs_no_encoder(own_outputs):
     scores = {"chance": 48.0, "without pretraining": 80.0, "unlabelled text": 81.0}
     measured = [{"dataset": "ncbi-disease", "metric": "f1", "kind": kind, "method": "m", "score": score}
                 for kind, score in scores.items()]  # fmt: skip

@@ -28,10 +28,9 @@ def fresh():
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(own_outputs, tmp_path, monkeypatch):
     """Return the laptop scale's data folder, which is empty, and redirect its outputs."""
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath("outputs", scale, *parts))
     return tmp_path / "data"
 
 

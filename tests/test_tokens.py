@@ -12,7 +12,7 @@ from transformers import BertTokenizer
 from lib import artefacts
 from lib.errors import StudyError
 from lib.pretraining import tokens
-from lib.study import open_study, paths
+from lib.study import open_study
 from lib.study.vocabularies import Vocabulary
 from lib.vocabularies.tokenization import SPECIAL
 
@@ -59,7 +59,7 @@ def test_nothing_is_held_out_of_a_few_texts_of_ones_own(tmp_path):
         tokens.open_packed(tmp_path / "mine", "held_out")
 
 
-def test_pieces_are_written_again_only_when_text_or_vocabulary_change(tmp_path, monkeypatch):
+def test_pieces_are_written_again_only_when_text_or_vocabulary_change(own_outputs, monkeypatch):
     """Corpus and vocabulary are registered ones whose content and tokenizer the test can change."""
     state = SimpleNamespace(content="1", tokenizer=TOKENIZER, reads=0)
 
@@ -72,7 +72,6 @@ def test_pieces_are_written_again_only_when_text_or_vocabulary_change(tmp_path, 
         assert len(vocabulary.packed(corpus).ids) and vocabulary.packed(corpus, "held_out").name == "corpus 'made-up'"
         return state.reads
 
-    monkeypatch.setattr(paths, "output", lambda scale, *parts: tmp_path.joinpath(*parts))
     monkeypatch.setattr(Vocabulary, "tokenizer", lambda self: state.tokenizer)
     vocabulary = open_study("smoke").vocabulary("pubmed-uncased")
     assert pack() == 1

@@ -6,12 +6,13 @@ import subprocess
 import sys
 
 import pytest
+from conftest import outputs_in
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertTokenizer, PreTrainedTokenizerFast
 
 from lib.errors import StudyError
 from lib.study import dataset_texts, documents, open_study, params, paths
-from lib.study.vocabularies import load as load_registered
+from lib.study.vocabularies import open_tokenizer
 from lib.vocabularies import learning
 from lib.vocabularies.learning import TRAINERS, repeats, train_unigram, train_wordpiece
 from lib.vocabularies.tokenization import SPECIAL, check_casing, encode_texts, load_vocabulary, load_wordpiece, wrap
@@ -115,8 +116,7 @@ def test_a_readers_own_text_is_enough(tmp_path):
 def some_text(tmp_path_factory):
     """A file of made-up documents, one a line."""
     folder = tmp_path_factory.mktemp("text")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paths, "output", lambda scale, *parts: folder.joinpath("outputs", scale, *parts))
+    with outputs_in(folder / "outputs"):
         params.load.cache_clear()
         build("wiki-books")
         found = [document.text.replace("\n", " ") for document in open_study("smoke").corpus("wiki-books").documents()]
@@ -195,7 +195,7 @@ def test_an_amplified_vocabulary_keeps_more_words_of_its_core(smoke_data, monkey
     monkeypatch.setattr(params, "load", lambda kind, key: small if kind == "scales" else load(kind, key))
     for corpus in ("pubmed-small", "wiki-books"):
         build(corpus)
-    load_registered.cache_clear()
+    open_tokenizer.cache_clear()
     assert open_study("smoke").vocabulary("small-general-amplified").train()["repeats"]["pubmed-small"] > 5
     open_study("smoke").vocabulary("small-general-uncased").train()
     corpus = open_study("smoke").corpus("pubmed-small")
@@ -205,12 +205,12 @@ def test_an_amplified_vocabulary_keeps_more_words_of_its_core(smoke_data, monkey
         for key in ("small-general-amplified", "small-general-uncased")
     ]
     assert whole[0] > whole[1]
-    load_registered.cache_clear()
+    open_tokenizer.cache_clear()
 
 
 def test_a_published_vocabulary_needs_its_file_and_is_never_trained(monkeypatch, tmp_path):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    load_registered.cache_clear()
+    open_tokenizer.cache_clear()
     with pytest.raises(StudyError, match="'bert-uncased': not at hand: run ./run_all.sh data vocab"):
         open_study("laptop").vocabulary("bert-uncased").tokenizer()
     with pytest.raises(StudyError, match="published: there is nothing to train"):
@@ -219,12 +219,12 @@ def test_a_published_vocabulary_needs_its_file_and_is_never_trained(monkeypatch,
 
 
 def test_published_vocabularies_load_with_their_casing(real_data):
-    load_registered.cache_clear()
+    open_tokenizer.cache_clear()
     for key in params.keys("vocabularies"):
         vocabulary = params.load("vocabularies", key)
         if vocabulary.file:
             assert len(open_study("laptop").vocabulary(key).tokenizer()) == vocabulary.size
-    load_registered.cache_clear()
+    open_tokenizer.cache_clear()
 
 
 def test_a_cased_vocabulary_in_lower_case_is_refused(real_data, monkeypatch):
@@ -232,7 +232,7 @@ def test_a_cased_vocabulary_in_lower_case_is_refused(real_data, monkeypatch):
     load = params.load
     monkeypatch.setattr(params, "load", lambda kind, key: cased if kind == "vocabularies" else load(kind, key))
     with pytest.raises(StudyError, match="bert-base-cased.txt: the vocabulary is cased .* set do_lower_case to false"):
-        load_registered.__wrapped__(open_study("laptop").vocabulary("bert-cased"))
+        open_tokenizer.__wrapped__(open_study("laptop").vocabulary("bert-cased"))
 
 
 SIGNS = "[ ] < > p a d m s k P A D M S K ##a ##d ##s ##k ##A ##D ##S ##K pad mask"

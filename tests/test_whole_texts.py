@@ -26,8 +26,8 @@ def tokenizer(tmp_path):
     return BertTokenizer(vocab=str(tmp_path / "vocab.txt"))
 
 
-def make_task(tokenizer, dataset, train, length=64, protocol="gu"):
-    settings = open_study("paper").protocol(protocol, dataset)
+def make_task(tokenizer, dataset, train, length=64, protocol="gu", **changes):
+    settings = open_study("paper").protocol(protocol, dataset).model_copy(update=changes)
     return texts.Texts(registry.lookup(dataset), settings, tokenizer, train, length)
 
 
@@ -144,6 +144,21 @@ def test_each_kind_of_target(tokenizer):
     assert ranking.decode(candidates, sequences, [[0.7, 0.3], [0.2, 0.8]]) == [0.3, 0.8]
     encoder = models.encoder_of(models.build_model("bert", BODY, len(tokenizer), 64, 0.0))
     assert ranking.build(encoder, [candidates[0]] * 3 + [candidates[1]]).weights.tolist() == pytest.approx([2 / 3, 2])
+
+
+@each("changes", [{"encoding": "mentions"}, {"weighted": True}, {"head": "CRF"}])
+def test_a_setting_that_is_not_for_a_kind_of_text_changes_nothing(tokenizer, changes):
+    document = Labelled("1", ("a b",), ())  # without a label, as some of several labels are
+    heads, batches = [], []
+    for settings in ({}, changes):
+        task = make_task(tokenizer, "hoc", [document, Labelled("2", ("c",), ("x",))], **settings)
+        encoder = models.encoder_of(models.build_model("bert", BODY, len(tokenizer), 64, 0.0))
+        heads.append(task.build(encoder, [document]).eval())
+        batches.append(task.collate(task.encode([document])))
+    plain, changed = heads
+    changed.load_state_dict(plain.state_dict())
+    assert torch.equal(changed(batches[1]), plain(batches[0]))
+    assert torch.equal(changed.loss(batches[1]), plain.loss(batches[0]))
 
 
 def test_a_class_that_training_lacks_is_wrong_and_no_error(tokenizer):

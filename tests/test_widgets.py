@@ -7,7 +7,7 @@ import pytest
 
 from lib import progress
 from lib.errors import StudyError
-from lib.study import pages, widgets
+from lib.study import pages
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 PAGE = "notebooks/page.ipynb"
@@ -22,14 +22,14 @@ def show(text: str, name: str = "") -> None:
 @pytest.fixture
 def environment(monkeypatch):
     """Set the environment of a kernel started by no server and no run of the study; return `monkeypatch`."""
-    monkeypatch.delenv(widgets.SESSION, raising=False)
+    monkeypatch.delenv(pages.SESSION, raising=False)
     monkeypatch.delenv(progress.FILE, raising=False)
     return monkeypatch
 
 
 def test_the_button_shows_what_the_fields_say(environment, capsys):
-    environment.setenv(widgets.SESSION, PAGE)
-    box = widgets.ask_for_sentence(show, "the arm", ["one", "other"])
+    environment.setenv(pages.SESSION, PAGE)
+    box = pages.ask_for_sentence(show, "the arm", ["one", "other"])
     assert VIEW in box._repr_mimebundle_()  # what JupyterLab renders
     field, choice, button, _ = box.children
     button.click()
@@ -42,8 +42,8 @@ def test_the_button_shows_what_the_fields_say(environment, capsys):
 
 
 def test_without_choices_there_is_the_field_alone(environment, capsys):
-    environment.setenv(widgets.SESSION, PAGE)
-    field, button, _ = widgets.ask_for_sentence(show).children
+    environment.setenv(pages.SESSION, PAGE)
+    field, button, _ = pages.ask_for_sentence(show).children
     field.value = "leg"
     button.click()
     assert "LEG" in capsys.readouterr().out
@@ -51,20 +51,20 @@ def test_without_choices_there_is_the_field_alone(environment, capsys):
 
 def test_in_batch_there_are_no_controls(environment):
     environment.setitem(sys.modules, "ipywidgets", None)  # importing it fails
-    assert widgets.ask_for_sentence(print) is None
-    environment.setenv(widgets.SESSION, PAGE)
+    assert pages.ask_for_sentence(print) is None
+    environment.setenv(pages.SESSION, PAGE)
     environment.setenv(progress.FILE, "running/page.progress")  # a run of the study that a notebook started
-    assert widgets.ask_for_sentence(print) is None
+    assert pages.ask_for_sentence(print) is None
     environment.delenv(progress.FILE)
     with pytest.raises(ImportError):
-        widgets.ask_for_sentence(print)
+        pages.ask_for_sentence(print)
 
 
 def test_a_choice_sets_the_parameter_and_the_page_keeps_its_tables_apart(environment):
-    environment.setenv(widgets.SESSION, PAGE)
+    environment.setenv(pages.SESSION, PAGE)
     variables = {"scale": "mine", "table": "naseem-7", "models": []}
-    scale, table, _ = widgets.ask_for_parameters(variables, pages.list_choices(variables)).children
+    scale, table, _ = pages.ask_for_parameters(variables, pages.list_choices(variables)).children
     assert {"mine", "smoke", "laptop"} <= {*scale.options} and table.options == ("naseem-7", "naseem-figure-2")
     table.value = "naseem-figure-2"
     assert variables == {"scale": "mine", "table": "naseem-figure-2", "models": []}
-    assert widgets.ask_for_parameters(variables, {}) is None
+    assert pages.ask_for_parameters(variables, {}) is None

@@ -2,7 +2,6 @@
 
 import math
 import time
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 
@@ -32,10 +31,11 @@ def measure_dataset(
     for method in baselines.list_baselines(dataset.family, classes):
         method_folder = folder / method.method.replace(" ", "-")
         settings = {"points": method.points, "method": baselines.VERSION, "text": method.text, "limit": limit}
-        make = partial(score_baseline, method, dataset, limit)
         try:
             identity = provenance.record("baselines", VERSION, settings, dataset.fingerprints())
-            result = artefacts.cached(method_folder, identity, lambda new, make=make: {"row": make()})
+            result = artefacts.cached(
+                method_folder, identity, lambda new, method=method: {"row": score_baseline(method, dataset, limit)}
+            )
             cells = result["row"] | {"note": dataset.differs}
         except StudyError as error:
             cells = {"note": f"n/a: {error}"}
@@ -49,37 +49,32 @@ def score_baseline(method: Baseline, dataset: Dataset, limit: int | None = None)
     Entity metrics add scores by whether training has an entity's name, metrics in WITH_MACRO add `macro f1`. Raises
     StudyError if the method cannot run.
     """
-    start, fold_results, sizes, variances, extra_scores = time.monotonic(), [], [], [], {}
+    start, fold_results, variances, extra_scores = time.monotonic(), [], [], {}
     for fold in range(1, dataset.folds + 1):
-        train, test, predicted, point = predict_test(method, dataset, fold, limit)
+        train, test = (dataset.load(split, fold) for split in ("train", "test"))
+        if limit:
+            train = choose_training(dataset.family, train, limit)
+        dev = [] if "dev" not in dataset.splits or dataset.repeats_test else dataset.load("dev", fold)
+        predicted, point = baselines.run_baseline(method, dataset, train, dev, test)
         scores = dataset.score(test, predicted)
         score = fill_undefined(scores[dataset.main_score], 0.0)  # constant predictions are reported as uncorrelated
-        fold_results.append((score, point))
-        sizes.append((len(train), len(test)))
+        fold_results.append((score, point, len(train), len(test)))
         variances.append(jackknife.find_variance(jackknife.leave_documents_out(dataset, test, predicted)))
     if dataset.metric in metrics.ENTITIES:  # no entity dataset has folds
         extra_scores = seen.count_names(train, test) | seen.score_seen(test, predicted, seen.find_names(train))
     if dataset.metric in metrics.WITH_MACRO:  # no folds here either
         extra_scores["macro f1"] = round(scores["macro f1"], 4)
-    mean, (variance, freedom) = fmean(score for score, _ in fold_results), statistics.add_variances(variances)
+    fold_scores, points, train_sizes, test_sizes = zip(*fold_results, strict=True)
+    mean, (variance, freedom) = fmean(fold_scores), statistics.add_variances(variances)
     interval = statistics.judge(statistics.Estimate(mean, math.sqrt(variance) / dataset.folds, freedom))
-    settings = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for _, point in fold_results)
+    settings = dict.fromkeys(", ".join(f"{k} {v}" for k, v in point.items()) for point in points)
     return extra_scores | {
         "score": round(mean, 4),
         "ci_low": round(interval["ci_low"], 4),
         "ci_high": round(interval["ci_high"], 4),
         "settings": "; ".join(settings),
-        "train": round(fmean(size for size, _ in sizes)),
-        "test": round(fmean(size for _, size in sizes)),
+        "train": round(fmean(train_sizes)),
+        "test": round(fmean(test_sizes)),
         "folds": dataset.folds,
         "seconds": round(time.monotonic() - start),
     }
-
-
-def predict_test(method: Baseline, dataset: Dataset, fold: int, limit: int | None) -> tuple[list, list, list, dict]:
-    """Return the training set, the test set, a method's predictions for the test set, and the settings chosen."""
-    train, test = (dataset.load(split, fold) for split in ("train", "test"))
-    if limit:
-        train = choose_training(dataset.family, train, limit)
-    dev = [] if "dev" not in dataset.splits or dataset.repeats_test else dataset.load("dev", fold)
-    return train, test, *baselines.run_baseline(method, dataset, train, dev, test)

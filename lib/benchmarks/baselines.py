@@ -121,17 +121,16 @@ def tag_by_dictionary(dataset: Dataset, train: Sequence[Sentence], parts: Parts)
         for first, end in spans:
             if end - first <= LONGEST:
                 kind_counts[tuple(words[first:end])][sentence.tags[first][1:]] += 1
-    counts = {entry: [0, 0] for entry in kind_counts}
+    hits, occurrences = Counter(), Counter()
     for words, spans in sentences:
         for first in range(len(words)):
             for end in range(first + 1, min(first + LONGEST, len(words)) + 1):
-                if count := counts.get(tuple(words[first:end])):
-                    count[0] += (first, end) in spans
-                    count[1] += 1
-    entries = {}
-    for entry, (hits, occurrences) in counts.items():
-        if hits >= SHARE * occurrences:
-            entries[entry] = kind_counts[entry].most_common(1)[0][0]
+                entry = tuple(words[first:end])
+                if entry in kind_counts:
+                    hits[entry] += (first, end) in spans
+                    occurrences[entry] += 1
+    entries = {entry: counts.most_common(1)[0][0] for entry, counts in kind_counts.items()
+               if hits[entry] >= SHARE * occurrences[entry]}  # fmt: skip
     return [[match_entries(sentence.words, entries) for sentence in part] for part in parts]
 
 
@@ -161,18 +160,17 @@ def tag_by_crf(
     if not dataset.overlapping:
         return fit_crf([sentence.tags for sentence in train], train, parts, l2, classes)
     elements = sorted({name for sentence in train for tag in sentence.tags if tag != "O" for name in tag.split("|")})
-    predicted = {}
-    for element in elements:
+    predicted = []
+    for element in elements or ["O"]:
         tags = [[element if element in tag.split("|") else "O" for tag in sentence.tags] for sentence in train]
-        predicted[element] = fit_crf(tags, train, parts, l2, classes)
-    return [
-        [
-            ["|".join(element for element in elements if predicted[element][p][s][w] != "O") or "O"
-             for w in range(len(sentence.words))]
-            for s, sentence in enumerate(part)
-        ]
-        for p, part in enumerate(parts)
-    ]  # fmt: skip
+        predicted.append(fit_crf(tags, train, parts, l2, classes))
+    return [[list(map(join_tags, *sentences)) for sentences in zip(*part, strict=True)]
+            for part in zip(*predicted, strict=True)]  # fmt: skip
+
+
+def join_tags(*tags: str) -> str:
+    """Return the tags of a word, one for each element, as one tag."""
+    return "|".join(tag for tag in tags if tag != "O") or "O"
 
 
 def fit_crf(

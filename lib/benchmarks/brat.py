@@ -32,26 +32,24 @@ def read_brat(folder: Path, left_out: Counter | None = None) -> list[Sentence]:
     another form, or an entity is not at its offsets.
     """
     left_out = Counter() if left_out is None else left_out
-    text_paths, annotation_paths = (
-        {path.stem: path for path in folder.glob(f"[!.]*{ending}")} for ending in (".txt", ".ann")
-    )
-    for name in text_paths.keys() - annotation_paths.keys():
-        if ASIDE.fullmatch(f"{name}.txt"):
-            del text_paths[name]
-    for name in sorted(text_paths.keys() ^ annotation_paths.keys()):
-        paths, missing = (text_paths, ".ann") if name in text_paths else (annotation_paths, ".txt")
-        hint = "; an empty file says that nothing is marked" if missing == ".ann" else ""
-        raise StudyError(f"{show_path(paths[name])}: no {name}{missing} beside it{hint}")
-    if not text_paths:
+    texts, annotations = ({path.stem: path for path in folder.glob(f"[!.]*{end}")} for end in (".txt", ".ann"))
+    for name in sorted(texts.keys() ^ annotations.keys()):
+        if name in annotations:
+            raise StudyError(f"{show_path(annotations[name])}: no {name}.txt beside it")
+        if not ASIDE.fullmatch(f"{name}.txt"):
+            hint = "an empty file says that nothing is marked"
+            raise StudyError(f"{show_path(texts[name])}: no {name}.ann beside it; {hint}")
+        del texts[name]
+    if not texts:
         raise StudyError(f"{show_path(folder)}: no .txt file in it")
     sentences = []
-    for name in sorted(text_paths):
-        text = read_text(text_paths[name])
-        mentions = read_entities(annotation_paths[name], text, left_out)
+    for name in sorted(texts):
+        text = read_text(texts[name])
+        mentions = read_entities(annotations[name], text, left_out)
         try:
             sentences += standoff.tag_text(text, mentions, name, left_out=left_out)
         except StudyError as error:
-            raise StudyError(f"{show_path(annotation_paths[name])}: {error}") from None
+            raise StudyError(f"{show_path(annotations[name])}: {error}") from None
     return sentences
 
 
@@ -62,7 +60,7 @@ def read_entities(path: Path, text: str, left_out: Counter) -> list[Mention]:
         location = f"{show_path(path)}:{number}"
         if not line.strip():
             continue
-        name, kind_and_spans, words = (*line.split("\t", 2), "", "")[:3]
+        name, kind_and_spans, words = (*line.split("\t", 2), "", "")[:3]  # a line may have fewer cells
         if not ID.fullmatch(name):
             raise StudyError(f"{location}: expected a line of BRAT, which begins with T1 or {', '.join(OTHERS)}")
         if name[0] != "T":

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from lib.errors import StudyError
 from lib.reading import read_columns, read_json_lines
 
 GROUPS = tuple(f"CPR:{number}" for number in range(11))
+PAIRED = "CHEMICAL", "GENE"
 KINDS = {"CHEMICAL": "CHEMICAL", "GENE-Y": "GENE", "GENE-N": "GENE"}
 RELATION_TYPES = (
     "ACTIVATOR", "AGONIST", "AGONIST-ACTIVATOR", "AGONIST-INHIBITOR", "ANTAGONIST", "DOWNREGULATOR",
@@ -33,21 +34,14 @@ Groups = dict[tuple[str, str, str], list[str]]  # PMID, chemical, gene -> groups
 
 
 @cache
-def load_punkt() -> Splitter:
-    """Return NLTK's English sentence splitter. Raises StudyError if NLTK does not have its parameters."""
+def load_punkt() -> Splitter | None:
+    """Return NLTK's English sentence splitter; None without its parameters (python -m nltk.downloader punkt_tab)."""
     try:
         from nltk.tokenize.punkt import PunktTokenizer  # imported here because it takes two seconds
 
         return PunktTokenizer("english").tokenize
     except (ImportError, LookupError):
-        raise StudyError("NLTK's punkt is not at hand: python -m nltk.downloader punkt_tab") from None
-
-
-def has_punkt() -> bool:
-    try:
-        return bool(load_punkt())
-    except StudyError:
-        return False
+        return None
 
 
 def load_unlearnt() -> Splitter:
@@ -57,24 +51,22 @@ def load_unlearnt() -> Splitter:
     return PunktSentenceTokenizer().tokenize
 
 
-def load_splitter() -> Splitter:
-    return load_punkt() if has_punkt() else load_unlearnt()
-
-
 def read_chemprot(
     abstracts: Path,
     entities: Path,
     relations: Path,
     split_sentences: Splitter | None = None,
     left_out: Counter | None = None,
+    blue: bool = False,
 ) -> list[Relation]:
-    """Read every chemical-gene pair within a sentence of ChemProt, in BLURB's form.
+    """Read every chemical-gene pair within a sentence of ChemProt, in BLURB's form or, with `blue`, in BLUE's.
 
     Files of the corpus: abstracts (PMID, title, abstract), entities (PMID, id, type, offsets, text), relations (PMID,
     group, evaluated or not, name, Arg1:chemical, Arg2:gene). Title and abstract, joined by a tab, are split into
     sentences and then at the tab. A mention across a boundary is in no pair, and a relation across sentences is lost. A
     pair has the group of its last line if that group is evaluated (CPR:3, 4, 5, 6, 9), else `false`. Ids are
-    `pmid.Tx.Ty` in text order, the gene first if both begin at the same offset.
+    `pmid.Tx.Ty` in text order, the gene first if both begin at the same offset. `left_out` counts such mentions and
+    such related pairs.
 
     The splitter decides how many pairs there are. NLTK's punkt, the default, gives BLURB's pairs; UNLEARNT describes
     the fallback.
@@ -83,12 +75,34 @@ def read_chemprot(
     entities, or the splitter changes the text. Source: Gu et al. 2021, 2.3.3; BLURB's files, which are the same byte
     for byte once masked.
     """
-    cut = partial(cut_at_tab, split=split_sentences or load_splitter())
-
-    def label(groups: list[str]) -> list[str]:
-        return [groups[-1] if groups and groups[-1] in CHEMPROT_LABELS else "false"]
-
-    return pair_up(abstracts, entities, relations, cut, label, True, left_out)
+    split = split_sentences or load_punkt() or load_unlearnt()
+    cut = cut_and_merge if blue else cut_at_tab
+    corpus = read_pmids(abstracts)
+    mentions = read_mentions(entities, corpus)
+    groups = read_groups(relations, mentions)
+    labels = {pair: choose_labels(pair_groups, blue) for pair, pair_groups in groups.items()}
+    pairs, paired_ids, inside_count = [], set(), 0
+    for pmid, parts in corpus.items():
+        text = "\t".join(parts)
+        for start, end in cut(pmid, text, split):
+            inside = [mention for mention in mentions[pmid].values() if start <= mention.start and mention.end <= end]
+            inside_count += len(inside)
+            chemicals, genes = ([mention for mention in inside if mention.kind == kind] for kind in PAIRED)
+            for chemical, gene in product(chemicals, genes):
+                key = pmid, chemical.id, gene.id
+                paired_ids.add(key)
+                in_order = (chemical, gene) if chemical.start < gene.start else (gene, chemical)
+                id = ".".join(key if blue else (pmid, *(mention.id for mention in in_order)))
+                arguments = [mention._replace(start=mention.start - start, end=mention.end - start)
+                             for mention in in_order]  # fmt: skip
+                for label in labels.get(key, ["false"]):
+                    pairs.append(Relation(id, text[start:end], *arguments, label, document=pmid))
+    if left_out is not None:
+        left_out["mentions across the end of a sentence"] += sum(map(len, mentions.values())) - inside_count
+        left_out["related pairs that are not in one sentence"] += sum(
+            pair_labels != ["false"] for pair, pair_labels in labels.items() if pair not in paired_ids
+        )
+    return pairs
 
 
 def read_chemprot_blue(
@@ -106,55 +120,13 @@ def read_chemprot_blue(
     with NLTK's punkt and keeps texts unchanged. BLUE prints the number of its positives, and scores test positives
     across sentences as missed. Source: Peng et al. 2019, Table 1; their repository ncbi-nlp/BLUE_Benchmark.
     """
-    cut = partial(cut_and_merge, split=split_sentences or load_splitter())
-
-    def label(groups: list[str]) -> list[str]:
-        return [group for group in dict.fromkeys(groups) if group in CHEMPROT_LABELS] or ["false"]
-
-    return pair_up(abstracts, entities, relations, cut, label, False, left_out)
+    return read_chemprot(abstracts, entities, relations, split_sentences, left_out, blue=True)
 
 
-def pair_up(
-    abstracts: Path,
-    entities: Path,
-    relations: Path,
-    cut: Callable[[str, str], list[Span]],
-    label: Callable[[list[str]], list[str]],
-    in_text_order: bool,
-    left_out: Counter | None,
-) -> list[Relation]:
-    """Return the pairs of every sentence, one instance per label.
-
-    `in_text_order`: whether the two ids in a pair's id follow text order. `left_out` counts mentions across a sentence
-    boundary, and related pairs that are not in one sentence.
-    """
-    corpus = read_pmids(abstracts)
-    mentions = read_mentions(entities, corpus)
-    groups = read_groups(relations, mentions)
-    pairs, paired_ids, inside_count = [], set(), 0
-    for pmid, parts in corpus.items():
-        text = "\t".join(parts)
-        for start, end in cut(pmid, text):
-            sentence_mentions = [
-                mention for mention in mentions[pmid].values() if start <= mention.start and mention.end <= end
-            ]
-            inside_count += len(sentence_mentions)
-            chemicals, genes = (
-                [mention for mention in sentence_mentions if mention.kind == kind] for kind in ("CHEMICAL", "GENE")
-            )
-            for chemical, gene in product(chemicals, genes):
-                paired_ids.add((pmid, chemical.id, gene.id))
-                first, second = (chemical, gene) if chemical.start < gene.start else (gene, chemical)
-                ids = (first.id, second.id) if in_text_order else (chemical.id, gene.id)
-                arguments = [m._replace(start=m.start - start, end=m.end - start) for m in (first, second)]
-                for group in label(groups.get((pmid, chemical.id, gene.id), [])):
-                    pairs.append(Relation(".".join((pmid, *ids)), text[start:end], *arguments, group, document=pmid))
-    if left_out is not None:
-        left_out["mentions across the end of a sentence"] += sum(map(len, mentions.values())) - inside_count
-        left_out["related pairs that are not in one sentence"] += sum(
-            label(pair_groups) != ["false"] for pair, pair_groups in groups.items() if pair not in paired_ids
-        )
-    return pairs
+def choose_labels(groups: list[str], blue: bool) -> list[str]:
+    """Return the labels of a pair from its groups: BLUE's are all that are evaluated, BLURB's is the last if it is."""
+    candidates = dict.fromkeys(groups) if blue else groups[-1:]
+    return [group for group in candidates if group in CHEMPROT_LABELS] or ["false"]
 
 
 def cut_at_tab(pmid: str, text: str, split: Splitter) -> list[Span]:
@@ -212,13 +184,12 @@ def read_mentions(path: Path, corpus: Corpus) -> Mentions:
 
 def read_groups(path: Path, mentions: Mentions) -> Groups:
     groups: Groups = {}
-    for location, (pmid, group, _, _, *arguments) in read_columns(path, 6):
+    for location, (pmid, group, _, _, first, second) in read_columns(path, 6):
         check_label(location, group, GROUPS)
-        chemical, gene = (
-            mentions.get(pmid, {}).get(argument.removeprefix(prefix))
-            for prefix, argument in zip(("Arg1:", "Arg2:"), arguments, strict=True)
-        )
-        if not chemical or not gene or (chemical.kind, gene.kind) != ("CHEMICAL", "GENE"):
+        document_mentions = mentions.get(pmid, {})
+        chemical = document_mentions.get(first.removeprefix("Arg1:"))
+        gene = document_mentions.get(second.removeprefix("Arg2:"))
+        if not chemical or not gene or (chemical.kind, gene.kind) != PAIRED:
             raise StudyError(f"{location}: expected Arg1 of a chemical and Arg2 of a gene of its document")
         groups.setdefault((pmid, chemical.id, gene.id), []).append(group)
     return groups

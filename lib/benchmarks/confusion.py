@@ -1,7 +1,8 @@
 """Confusions of a model, per entity or per text, and its most frequent errors."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import chain
 from operator import itemgetter
 
 from lib.benchmarks.datasets import Dataset
@@ -18,12 +19,9 @@ Pairs = list[tuple[str, str, str]]  # gold, predicted, and their text
 def pair_labels(dataset: Dataset, instances: Sequence[Instance], predicted: Sequence) -> Pairs:
     """Pair gold with predicted: the type of each entity for tagging, labels for documents and pairs."""
     if dataset.family == "tagging":
-        tagged_instances = zip(instances, predicted, strict=True)
-        return [pair for instance, tags in tagged_instances for pair in pair_entities(instance, tags)]
-    texts = [" / ".join(instance.inputs)[:LETTERS] for instance in instances]
-    gold_labels = [format_labels(instance.gold) for instance in instances]
-    predicted_labels = [format_labels(answer) for answer in predicted]
-    return list(zip(gold_labels, predicted_labels, texts, strict=True))
+        return list(chain.from_iterable(map(pair_entities, instances, predicted)))
+    return [(format_labels(instance.gold), format_labels(answer), " / ".join(instance.inputs)[:LETTERS])
+            for instance, answer in zip(instances, predicted, strict=True)]  # fmt: skip
 
 
 def pair_entities(sentence: Sentence, tags: Sequence[str]) -> Pairs:
@@ -41,13 +39,13 @@ def pair_entities(sentence: Sentence, tags: Sequence[str]) -> Pairs:
             pairs.append((kind, kind, words))
             continue
         overlaps = [other for other in unpaired if other[1] <= last and other[2] >= first]
-        match = next((other for other in overlaps if other[1:] == entity[1:]), overlaps[0] if overlaps else None)
-        if match is None:
+        if not overlaps:
             pairs.append((kind, NONE, words))
             continue
+        match = min(overlaps, key=lambda other: other[1:] != (first, last))
         unpaired.remove(match)
-        other = match[0] if match[1:] == entity[1:] else f"{match[0]}, other bounds"
-        pairs.append((kind, other, words))
+        bounds = "" if match[1:] == (first, last) else ", other bounds"
+        pairs.append((kind, match[0] + bounds, words))
     return pairs + [(NONE, kind, " ".join(sentence.words[first : last + 1])) for kind, first, last in unpaired]
 
 
@@ -64,23 +62,21 @@ def count_pairs(pairs: Pairs) -> list[dict[str, object]]:
     none_label = [NONE] if NONE in gold_labels else []
     predicted_only = sorted({predicted for _, predicted in counts} - gold_labels)
     columns = [*labels, *predicted_only, *none_label]
-    matrix = []
-    for gold in [*labels, *none_label]:
-        matrix.append({"gold \\ predicted": gold} | {column: counts[gold, column] for column in columns})
-    return matrix
+    return [{"gold \\ predicted": gold} | {column: counts[gold, column] for column in columns}
+            for gold in [*labels, *none_label]]  # fmt: skip
 
 
 def list_errors(pairs: Pairs) -> list[dict[str, object]]:
     """List the most frequent errors: gold, predicted, how often, and in which texts most."""
-    errors = Counter((gold, predicted) for gold, predicted, _ in pairs if gold != predicted)
-    texts = {confusion: Counter() for confusion in errors}
+    texts = defaultdict(Counter)
     for gold, predicted, text in pairs:
         if gold != predicted:
             texts[gold, predicted][text] += 1
+    errors = sorted(texts.items(), key=lambda error: -error[1].total())[:SHOWN]
     return [
-        {"gold": gold, "predicted": predicted, "times": times,
-         "as in": " | ".join(f"{text} ({n})" if n > 1 else text for text, n in texts[gold, predicted].most_common(3))}
-        for (gold, predicted), times in errors.most_common(SHOWN)
+        {"gold": gold, "predicted": predicted, "times": counts.total(),
+         "as in": " | ".join(f"{text} ({n})" if n > 1 else text for text, n in counts.most_common(3))}
+        for (gold, predicted), counts in errors
     ]  # fmt: skip
 
 
@@ -98,6 +94,6 @@ def score_each(dataset: Dataset, instances: Sequence[Instance], predicted: Seque
 
 def list_farthest(instances: Sequence[Instance], predicted: Sequence[float]) -> list[dict[str, object]]:
     """Return the predicted numbers farthest from gold."""
-    order = sorted(range(len(instances)), key=lambda i: -abs(instances[i].gold - predicted[i]))[:SHOWN]
-    return [{"gold": instances[i].gold, "predicted": predicted[i], "text": " / ".join(instances[i].inputs)[:LETTERS]}
-            for i in order]  # fmt: skip
+    pairs = sorted(zip(instances, predicted, strict=True), key=lambda pair: -abs(pair[0].gold - pair[1]))
+    return [{"gold": instance.gold, "predicted": number, "text": " / ".join(instance.inputs)[:LETTERS]}
+            for instance, number in pairs[:SHOWN]]  # fmt: skip

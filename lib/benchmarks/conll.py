@@ -1,7 +1,7 @@
 """Tagged sentences from files with one word and its tag per line."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lib.benchmarks.instances import Sentence
@@ -14,7 +14,7 @@ MARK = re.compile(rf"{DOCUMENT}(?:\s+\((\S+?)\))?(?:\s.*)?")
 TAG = re.compile(r"O|[BIESLU](?:-\S+)?")
 BIO = {"E": "I", "L": "I", "S": "B", "U": "B"}  # letters of BIOES and BILOU -> those of BIO
 PICO_TAG = re.compile(r"O|I-(?:INT|OUT|PAR)")
-ANY_WIDTH = tuple(range(2, 30))
+ANY_WIDTH = range(2, 30)
 
 
 def read_conll(path: Path) -> Iterator[Sentence]:
@@ -60,7 +60,7 @@ def read_pico(path: Path) -> Iterator[Sentence]:
 
 
 def read_tagged(
-    path: Path, separator: str, widths: tuple[int, ...], tag: re.Pattern, expected: str, loose: bool = False
+    path: Path, separator: str, widths: Sequence[int], tag: re.Pattern, expected: str, loose: bool = False
 ) -> Iterator[Sentence]:
     """Read sentences from lines of cells, the word first and its tag last.
 

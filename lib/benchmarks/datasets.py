@@ -207,7 +207,7 @@ class Dataset:
     @property
     def differs(self) -> str:
         """How the dataset differs from its title on this machine; empty if it does not."""
-        return chemprot.UNLEARNT if self.punkt and not chemprot.has_punkt() else ""
+        return chemprot.UNLEARNT if self.punkt and not chemprot.load_punkt() else ""
 
     @property
     def multilabel(self) -> bool:
@@ -319,10 +319,11 @@ def take_fold(instances: list[Labelled], split: str, fold: int, folds: int = 5) 
     label_count = max(Counter(labels).values(), default=0)
     document_count = len(set(documents))
     if not 1 <= fold <= folds or not 2 <= folds <= min(label_count, document_count):
-        raise StudyError(f"no fold {fold} of {folds} of {len(labels)} documents, {label_count} of the commonest label")
+        raise StudyError(
+            f"no fold {fold} of {folds} of {document_count} documents; the commonest label has {label_count} instances"
+        )
     has_repeats = document_count < len(documents)
-    fold_positions = cut_folds(labels, documents if has_repeats else None, folds)
-    train, test = fold_positions[fold - 1]
+    train, test = cut_folds(labels, documents if has_repeats else None, folds)[fold - 1]
     return [instances[position] for position in (train if split == "train" else test)]
 
 

@@ -66,16 +66,24 @@ def read_relations(*folders: Path) -> list[Relation]:
 
 def read_concept_notes(folders: tuple[Path, ...], relations: bool = True) -> Iterator[Note]:
     """Yield the documents of folders, sorted by name. Raises StudyError as in read_concepts."""
-    kinds = [gather_files(folders, ("txt", "."), ".txt"), gather_files(folders, ("concept", "concepts"), ".con")]
+    kinds = [gather_files(folders, ".txt", "txt", "."), gather_files(folders, ".con", "concept", "concepts")]
     if relations:
-        kinds.append(gather_files(folders, ("rel",), ".rel"))
+        kinds.append(gather_files(folders, ".rel", "rel"))
     for name in sorted(set().union(*kinds)):
         if not all(name in files for files in kinds):
             raise StudyError(f"{', '.join(map(show_path, folders))}: {name} lacks one of .txt, .con and .rel")
-        yield read_note(name, *(files[name] for files in kinds))
+        text, concepts, *related = (files[name] for files in kinds)
+        lines = [line for _, line in read_lines(text)]
+        if not any(line.strip() for line in lines):
+            raise StudyError(f"{show_path(text)}: empty file")
+        note = Note(name, lines, [find_line_words(line) for line in lines], {}, {})
+        add_concepts(note, concepts)
+        for path in related:
+            add_relations(note, path)
+        yield note
 
 
-def gather_files(folders: tuple[Path, ...], subfolders: tuple[str, ...], end: str) -> dict[str, Path]:
+def gather_files(folders: tuple[Path, ...], end: str, *subfolders: str) -> dict[str, Path]:
     """Return the files with a suffix, keyed by name without it; a folder's come from the first subfolder that has any.
 
     Raises StudyError if there are none, or two of one name.
@@ -92,25 +100,14 @@ def gather_files(folders: tuple[Path, ...], subfolders: tuple[str, ...], end: st
     return by_name
 
 
-def read_note(name: str, text: Path, concepts: Path, related: Path | None = None) -> Note:
-    lines = [line for _, line in read_lines(text)]
-    if not any(line.strip() for line in lines):
-        raise StudyError(f"{show_path(text)}: empty file")
-    note = Note(name, lines, [find_line_words(line) for line in lines], {}, {})
-    add_concepts(note, concepts)
-    if related:
-        add_relations(note, related)
-    return note
-
-
 def add_concepts(note: Note, path: Path) -> None:
     """Add the concepts of a .con file to a note."""
     for number, location, match in match_lines(path, CONCEPT, TYPES, "a concept of type"):
         place = find_words_at(location, note, match.groups()[:5])
         if place in note.concepts:
             raise StudyError(f"{location}: the concept is on an earlier line too")
-        line_number, first, last = place
-        words = note.words[line_number]
+        line, first, last = place
+        words = note.words[line]
         note.concepts[place] = Mention(f"l{number - 1}", match[6].upper(), words[first][0], words[last][1])
 
 
@@ -168,19 +165,16 @@ def tag_note(note: Note) -> Iterator[Sentence]:
         kind = concept.kind.lower()
         tags[line][first : last + 1] = [f"B-{kind}"] + [f"I-{kind}"] * (last - first)
     for line, spans, line_tags in zip(note.lines, note.words, tags, strict=True):
-        words, word_tags = [], []
-        for (start, end), tag in zip(spans, line_tags, strict=True):
-            if start < end:
-                words.append(line[start:end])
-                word_tags.append(tag)
+        skipped = 1 if spans[:1] == [(0, 0)] else 0  # the empty first word
+        words = [line[start:end] for start, end in spans[skipped:]]
         if words:
-            yield Sentence(words, word_tags, note.name)
+            yield Sentence(words, line_tags[skipped:], note.name)
 
 
 def pair_concepts(note: Note) -> Iterator[Relation]:
     """Yield the pairs of a note's concepts, as in read_relations."""
     for places in combinations(sorted(note.concepts), 2):
-        line, other_line = (place[0] for place in places)
+        (line, *_), (other_line, *_) = places
         if line != other_line:
             continue
         first, second = (note.concepts[place] for place in places)

@@ -54,6 +54,10 @@ class Mention(NamedTuple):
     start: int
     end: int  # one past the last character
 
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        return ((self.start, self.end),)
+
 
 class Marked(NamedTuple):
     """A relation's text as a model reads it, and the (start, end) of its two mentions."""
@@ -101,15 +105,17 @@ class Relation:
             return Marked(text, (first.start, first.end), (second.start, second.end))
         if first.end > second.start:
             kinds = sorted(JOINT.get(mention.kind, mention.kind) for mention in (first, second))
-            middle = f"@{'-'.join(kinds)}$"
-            spans = [(first.start, first.start + len(middle))] * 2
+            dummies = f"@{'-'.join(kinds)}$"
+            first_span = second_span = first.start, first.start + len(dummies)
         else:
             dummy, other_dummy = f"@{first.kind}$", f"@{second.kind}$"
-            middle = dummy + text[first.end : second.start] + other_dummy
-            end = first.start + len(middle)
-            spans = [(first.start, first.start + len(dummy)), (end - len(other_dummy), end)]
-        masked = text[: first.start] + middle + text[max(first.end, second.end) :]
-        return Marked(BREAKS.sub(" ", masked), *spans)
+            dummies = dummy + text[first.end : second.start] + other_dummy
+            end = first.start + len(dummies)
+            first_span = first.start, first.start + len(dummy)
+            second_span = end - len(other_dummy), end
+        before = text[: first.start]
+        after = text[max(first.end, second.end) :]
+        return Marked(BREAKS.sub(" ", before + dummies + after), first_span, second_span)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,7 @@ class Pair:
     """Two texts with a label or a score: similarity, inference, or a question with a candidate answer.
 
     `group`: for ranking, the id of the question whose pairs are ranked together; otherwise the pair's document, if
-    known.
+    known. `document` is the same.
     """
 
     id: str
@@ -129,6 +135,10 @@ class Pair:
     @property
     def gold(self) -> str | float:
         return self.label
+
+    @property
+    def document(self) -> str:
+        return self.group
 
     @property
     def inputs(self) -> list[str]:

@@ -52,7 +52,7 @@ def name_document(dataset: Dataset, instance: Instance) -> str:
     """Return an instance's document, or the question it is a candidate for; empty if it has neither."""
     if isinstance(instance, Labelled):
         return instance.sentences[-1] if dataset.question_first else instance.document
-    return getattr(instance, "document", "") or getattr(instance, "group", "")
+    return getattr(instance, "document", "")  # which questions do not have
 
 
 def find_variance(scores: Sequence[float]) -> tuple[float, int]:

@@ -99,24 +99,16 @@ def average_f1(scores: Collection[Scores]) -> float:
     return fmean(kind_scores["f1"] for kind_scores in scores) if scores else 0.0
 
 
-def token_scores(gold: Tags, predicted: Tags, outside: bool, average: str = "micro") -> Scores:
-    """Precision, recall and F1 per word.
+def token_scores(gold: Tags, predicted: Tags, outside: bool) -> Scores:
+    """Precision, recall and F1 per word, micro-averaged over words.
 
     No paper says that it scores words. naseem Table 7 may do so for NER, because its Table 6 counts words (S800 dev:
     22,217 are words). A word is right if its whole tag is, with B or I and type. With `outside`, `O` is one of the
-    classes, and the micro average is the accuracy; without it, words that are `O` on both sides are ignored. `average`
-    is `micro` over words, or `weighted`, the mean over tags weighted by their gold words, as in scikit-learn's
-    classification report.
+    classes, and the score is the accuracy; without it, words that are `O` on both sides are ignored.
     """
-    from sklearn.metrics import precision_recall_fscore_support
-
     check_tags(gold, predicted)
-    words = [list(chain.from_iterable(side)) for side in (gold, predicted)]
-    tags = sorted({*words[0], *words[1]} - (set() if outside else {"O"}))
-    if not tags:
-        return rates(0, 0, 0)
-    *values, _ = precision_recall_fscore_support(*words, labels=tags, average=average, zero_division=0)
-    return {name: 100 * float(value) for name, value in zip(("precision", "recall", "f1"), values, strict=True)}
+    words = (list(chain.from_iterable(side)) for side in (gold, predicted))
+    return relation_scores(*words, negative=None if outside else "O")
 
 
 def strict_spans(gold: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]]) -> Scores:

@@ -37,6 +37,7 @@ BRAT, PUBTATOR, CONLL, TABLE = "BRAT", "PubTator", "CoNLL", "a table"
 READERS = {BRAT: brat.read_brat, PUBTATOR: pubtator.read_all_kinds, CONLL: conll.read_any}
 TABLES = ".csv", ".tsv", ".jsonl"
 UNREADABLE = ".json", ".xlsx", ".xls", ".parquet", ".zip"
+UNITS = {"tagging": "sentences", "documents": "texts"}  # family -> what its instances are, if not pairs
 SHOWN = 12  # labels that a note lists
 SHARES = {"dev": 0.1, "test": 0.2}  # shares of the documents of an undivided part
 SEED = 0  # of the order in which documents are assigned to parts
@@ -64,8 +65,7 @@ class OwnData:
 
 def fingerprint_data(dataset: Dataset) -> str:
     """Return a fingerprint of the files read, their names and their division."""
-    paths = {path for split in dataset.files for path in dataset.paths(split)}
-    files = list_data_files(paths)
+    files = list_data_files(path for split in dataset.files for path in dataset.paths(split))
     fingerprints = [[str(file.relative_to(dataset.folder)), provenance.file_fingerprint(file)] for file in files]
     return provenance.fingerprint(dataset.files, fingerprints, VERSION)
 
@@ -78,21 +78,21 @@ def read_own_folder(folder: Path) -> OwnData:
     for split in dataset.files:  # count a file only once if several parts share it
         is_shared = any(dataset.files[split] == dataset.files[other] for other in instances)
         instances[split] = dataset.load(split, left_out=Counter() if is_shared else left_out)
-    check_learnable(dataset, instances["train"])
-    check_scorable(dataset, instances["test"])
-    dataset = replace(dataset, labels=join_some(list_labels(instances["train"])) or "a number")
+    check_part(dataset, "train", instances["train"])
+    check_part(dataset, "test", instances["test"])
+    dataset = replace(dataset, labels=join_some(sorted(count_labels(instances["train"]))) or "a number")
     notes = [f"{dataset.title}: {form}, {describe_own_task(dataset)}"]
-    notes += [f"not read: {name}" for name in list_unread(dataset)]
+    notes += [f"not read: {name}" for name in list_unread(dataset, form)]
     notes += [f"left out: {number:,} {kind}" for kind, number in left_out.items() if number]
     division = []
     cut_splits = [split for split in instances if split != "train" and dataset.files[split] == dataset.files["train"]]
     if cut_splits:
         notes.append(describe_division(dataset, cut_splits, instances))
         for split in ("train", *cut_splits):
-            names = dict.fromkeys(map(name_instance, instances[split]))
-            division += [(name, split) for name in names]
+            division += [(name, split) for name in dict.fromkeys(map(name_instance, instances[split]))]
     parts = [summarise_part(dataset, split, instances[split]) for split in instances]
-    notes += [f"{row['part']}: {row['instances']:,} {describe_instances(dataset)}, {row['labels']}" for row in parts]
+    unit = UNITS.get(dataset.family, "pairs")
+    notes += [f"{row['part']}: {row['instances']:,} {unit}, {row['labels']}" for row in parts]
     notes += compare_parts(instances)
     return OwnData(dataset, form, parts, notes, division)
 
@@ -108,20 +108,17 @@ def describe_folder(folder: Path) -> tuple[Dataset, str]:
         description = ", ".join(f"{show_path(paths[split])} is {form}" for split, form in forms.items())
         raise StudyError(f"{description}: give all parts in one form")
     form = forms["train"]
-    names = {split: str(path.relative_to(folder)) for split, path in paths.items()}
-    files = {split: (name.replace("{", "{{").replace("}", "}}"),) for split, name in names.items()}  # for Dataset.paths
     missing = tuple(split for split in SHARES if split not in paths)
-    files = {split: files.get(split, files["train"]) for split in SPLITS}
+    names = {split: str(paths.get(split, paths["train"]).relative_to(folder)) for split in SPLITS}
+    files = {split: (name.replace("{", "{{").replace("}", "}}"),) for split, name in names.items()}  # for Dataset.paths
     family, metric, reader = "tagging", "entity-type-f1", READERS.get(form)
     if form == TABLE:
         columns = own_tables.find_columns(paths["train"])
         family, metric = own_tables.FAMILIES[columns]
         reader = partial(own_tables.read_instances, columns=columns)
     divider = partial(divide, parts=("train", *missing), place=show_path(paths["train"])) if missing else None
-    title = folder.resolve().name
-    dataset = Dataset(
-        "own", title, family, "", metric, reader, files, access="own", divide=divider, version=VERSION, folder=folder
-    )
+    dataset = Dataset("own", folder.resolve().name, family, "", metric, reader, files, access="own", divide=divider,
+                      version=VERSION, folder=folder)  # fmt: skip
     return dataset, form
 
 
@@ -131,8 +128,7 @@ def find_parts(folder: Path) -> dict[str, Path]:
     parts: dict[str, Path] = {}
     for path in entries:
         words = (word.removesuffix("set") for word in re.split(r"[^a-z]+", path.name.lower()))
-        words = {WORDS[word] for word in words if word in WORDS}
-        for part in words:
+        for part in {WORDS[word] for word in words if word in WORDS}:
             if part in parts:
                 raise StudyError(f"{show_path(folder)}: {parts[part].name} and {path.name} are both {part}: leave one")
             parts[part] = path
@@ -171,7 +167,7 @@ def find_form(path: Path) -> str:
     return TABLE if has_text_column and name.endswith(".tsv") else CONLL
 
 
-def divide(instances: list[Instance], split: str, fold: int, parts: tuple[str, ...], place: str = "") -> list[Instance]:
+def divide(instances: list[Instance], split: str, fold: int, parts: tuple[str, ...], place: str) -> list[Instance]:
     """Return one of the `parts` that a training part is cut into by document; any other split is returned whole.
 
     SEED sets the order in which documents are assigned. Raises StudyError if there are fewer documents than parts.
@@ -194,42 +190,31 @@ def divide(instances: list[Instance], split: str, fold: int, parts: tuple[str, .
 def name_documents(instances: Sequence[Instance]) -> list[str]:
     """Return each instance's document, or its text if the files name none, so that equal texts stay together."""
     return [
-        document_of(instance) or (instance.first if isinstance(instance, Pair) else instance.inputs[0])
+        instance.document or (instance.first if isinstance(instance, Pair) else instance.inputs[0])
         for instance in instances
     ]
 
 
-def document_of(instance: Instance) -> str:
-    return instance.group if isinstance(instance, Pair) else instance.document
-
-
 def name_instance(instance: Instance) -> str:
     """Return an instance's name in the division: its document, else a sentence's words or a row number."""
-    return document_of(instance) or (instance.inputs[0] if isinstance(instance, Sentence) else f"row {instance.id}")
+    return instance.document or (instance.inputs[0] if isinstance(instance, Sentence) else f"row {instance.id}")
 
 
 def describe_division(dataset: Dataset, divided: list[str], loaded: dict[str, list[Instance]]) -> str:
     """Describe which parts were cut off the training part, and by which unit."""
     unit, warning = "row", ""
-    if any(map(document_of, loaded["train"])):
+    if any(instance.document for instance in loaded["train"]):
         unit = "document"
     elif dataset.family == "tagging":
         unit, warning = "sentence", "; without -DOCSTART- lines, sentences of one document can be in two parts"
     counts = []
     for split in ("train", *divided):
-        documents = set(name_documents(loaded[split]))
-        counts.append(f"{len(documents):,} for {split}")
-    missing = " and no ".join(divided)
-    return f"no {missing} part: train is divided by {unit} (seed {SEED}): {', '.join(counts)}{warning}"
-
-
-def list_labels(instances: Iterable[Instance]) -> list[str]:
-    """List the entity types, classes or labels of the instances; numbers have none."""
-    return sorted(count_labels(instances))
+        counts.append(f"{len(set(name_documents(loaded[split]))):,} for {split}")
+    return f"no {' and no '.join(divided)} part: train is divided by {unit} (seed {SEED}): {', '.join(counts)}{warning}"
 
 
 def count_labels(instances: Iterable[Instance]) -> Counter:
-    """Count how often each entity type, class or label occurs."""
+    """Count how often each entity type, class or label occurs; numbers have none."""
     counts: Counter = Counter()
     for instance in instances:
         if isinstance(instance, Sentence):
@@ -241,26 +226,19 @@ def count_labels(instances: Iterable[Instance]) -> Counter:
     return counts
 
 
-def check_learnable(dataset: Dataset, train: Sequence[Instance]) -> None:
-    """Raise StudyError if the training part has nothing to tell apart."""
-    location = show_path(dataset.paths("train")[0])
+def check_part(dataset: Dataset, split: str, instances: Sequence[Instance]) -> None:
+    """Raise StudyError if the training part has nothing to tell apart, or if the test part gives no score."""
+    labels, fault = count_labels(instances), ""
     if dataset.family == "similarity":
-        if len({instance.label for instance in train}) == 1:
-            raise StudyError(f"{location}: all scores of the training part are equal: there is nothing to learn")
-        return
-    labels = list_labels(train)
-    if not labels:
-        raise StudyError(f"{location}: the training part has no entity or label: there is nothing to learn")
-    if dataset.metric == "class-f1" and len(labels) == 1:
-        raise StudyError(f"{location}: the training part has one label only: there is nothing to learn")
-
-
-def check_scorable(dataset: Dataset, test: Sequence[Instance]) -> None:
-    """Raise StudyError if the test part gives no score: it has no entity or label, or all its scores are equal."""
-    is_numeric = dataset.family == "similarity"
-    if (len({instance.label for instance in test}) == 1) if is_numeric else not list_labels(test):
-        missing = "scores that differ" if is_numeric else "entity or label"
-        raise StudyError(f"{show_path(dataset.paths('test')[0])}: the test part has no {missing}: it gives no score")
+        if len({instance.label for instance in instances}) == 1:
+            fault = "no scores that differ"
+    elif not labels:
+        fault = "no entity or label"
+    elif split == "train" and dataset.metric == "class-f1" and len(labels) == 1:
+        fault = "one label only"
+    if fault:
+        part, result = ("training", "there is nothing to learn") if split == "train" else ("test", "it gives no score")
+        raise StudyError(f"{show_path(dataset.paths(split)[0])}: the {part} part has {fault}: {result}")
 
 
 def describe_own_task(dataset: Dataset) -> str:
@@ -274,33 +252,29 @@ def describe_own_task(dataset: Dataset) -> str:
     return f"{descriptions[dataset.metric]} ({dataset.labels})"
 
 
-def describe_instances(dataset: Dataset) -> str:
-    return {"tagging": "sentences", "documents": "texts"}.get(dataset.family, "pairs")
-
-
-def list_unread(dataset: Dataset) -> list[str]:
+def list_unread(dataset: Dataset, form: str) -> list[str]:
     """List the files and table columns in the folder that are not read."""
     files = set().union(*dataset.files.values())
-    used_names = {Path(file).parts[0] for file in files if file != "."}
+    used_names = {Path(file).parts[0] for file in files - {"."}}
     if "." in files:  # a BRAT folder that is not divided into parts
         used_names |= {path.name for path in dataset.folder.iterdir() if path.suffix in (".txt", ".ann")}
-    names = [path.name for path in sorted(dataset.folder.iterdir())]
+    names = sorted(path.name for path in dataset.folder.iterdir())
     unread = [name for name in names if name not in used_names and not brat.ASIDE.fullmatch(name)]
-    if getattr(dataset.read, "func", None) is own_tables.read_instances:
-        unread += [f"column {name}" for name in own_tables.list_unread_columns(dataset.paths("train")[0])]
+    if form == TABLE:
+        _, first_row = next(own_tables.read_table_cells(dataset.paths("train")[0]))
+        unread += [f"column {name}" for name in first_row if name not in own_tables.COLUMNS]
     return unread
 
 
 def summarise_part(dataset: Dataset, split: str, instances: Sequence[Instance]) -> dict:
     """Summarise a part: its file, documents, instances, and the count of each label."""
-    documents = set(filter(None, map(document_of, instances)))
+    documents = {instance.document for instance in instances} - {""}
     labels = join_some([f"{label} {count:,}" for label, count in sorted(count_labels(instances).items())])
     if dataset.family == "similarity":
         scores = [instance.label for instance in instances]
         labels = f"scores of {min(scores):g} to {max(scores):g}"
-    file = ", ".join(dataset.files[split])
-    return {"part": split, "file": file, "documents": len(documents) or None, "instances": len(instances),
-            "labels": labels}  # fmt: skip
+    return {"part": split, "file": dataset.files[split][0], "documents": len(documents) or None,
+            "instances": len(instances), "labels": labels}  # fmt: skip
 
 
 def compare_parts(loaded: dict[str, list[Instance]]) -> list[str]:
@@ -309,15 +283,13 @@ def compare_parts(loaded: dict[str, list[Instance]]) -> list[str]:
     notes = []
     for split, other in (("dev", "train"), ("test", "train"), ("test", "dev")):
         known_texts = set(texts[other])
-        repeats = sum(text in known_texts for text in texts[split])
-        if repeats:
+        if repeats := sum(text in known_texts for text in texts[split]):
             notes.append(f"{repeats:,} of {len(texts[split]):,} texts of {split} stand in {other} too, word for word")
     known_labels = count_labels(loaded["train"])
     for split in ("dev", "test"):
         counts = count_labels(loaded[split])
-        new_labels = [f"{label} ({counts[label]:,})" for label in sorted(counts) if label not in known_labels]
-        if new_labels:
-            notes.append(f"{split} has labels that train lacks and no model can find: {join_some(new_labels)}")
+        if new := [f"{label} ({counts[label]:,})" for label in sorted(counts) if label not in known_labels]:
+            notes.append(f"{split} has labels that train lacks and no model can find: {join_some(new)}")
     return notes
 
 

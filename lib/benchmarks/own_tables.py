@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lib.benchmarks.instances import Labelled, Pair
-from lib.benchmarks.tabular import QUOTED
+from lib.benchmarks.tabular import strip_quotes
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import name_cells, read_csv_cells, read_json_lines, read_lines
@@ -50,12 +50,6 @@ def find_columns(path: Path) -> tuple[str, ...]:
         )
     header = ", ".join(name for name in first_row if isinstance(name, str)) or "none"
     raise StudyError(f"{location}: expected the columns {FORMS}; found {header}: rename or delete columns")
-
-
-def list_unread_columns(path: Path) -> list[str]:
-    """List the columns of a table that are not read."""
-    _, first_row = next(read_table_cells(path))
-    return [name for name in first_row if name not in COLUMNS]
 
 
 def read_instances(path: Path, columns: tuple[str, ...]) -> list[Labelled | Pair]:
@@ -161,6 +155,4 @@ def read_tsv(path: Path) -> Iterator[tuple[str, list[str]]]:
     """Yield the non-blank lines of a TSV as rows; a cell that is quoted as a whole loses its quotes."""
     for number, line in read_lines(path):
         if line.strip():
-            cell_matches = [(cell, QUOTED.fullmatch(cell)) for cell in line.split("\t")]
-            cells = [match[1].replace('""', '"') if match else cell for cell, match in cell_matches]
-            yield f"{show_path(path)}:{number}", cells
+            yield f"{show_path(path)}:{number}", list(map(strip_quotes, line.split("\t")))

@@ -51,11 +51,7 @@ def read_elements(folder: Path, split: str, left_out: Counter | None = None) -> 
         raise StudyError(
             f"{show_path(folder)}: no abstracts in {split}; EBM-NLP has no dev of its own, give its PMIDs in dev.txt"
         )
-    return [
-        sentence
-        for pmid in sorted(pmids, key=int)
-        for sentence in read_document(folder, pmid, {element: paths[pmid] for element, paths in files.items()})
-    ]
+    return [sentence for pmid in sorted(pmids, key=int) for sentence in read_document(folder, pmid, files)]
 
 
 def find_documents(folder: Path, split: str) -> dict[str, dict[str, Path]]:
@@ -77,10 +73,10 @@ def find_documents(folder: Path, split: str) -> dict[str, dict[str, Path]]:
     return documents
 
 
-def read_document(folder: Path, pmid: str, labels: dict[str, Path]) -> list[Sentence]:
+def read_document(folder: Path, pmid: str, files: dict[str, dict[str, Path]]) -> list[Sentence]:
     """Read the sentences of an abstract. Raises StudyError as in read_elements."""
     words = read_cells(find_file(folder / f"documents/{pmid}.tokens"), BREAKS)
-    element_labels = {element: read_labels(path, len(words)) for element, path in labels.items()}
+    element_labels = {element: read_labels(paths[pmid], len(words)) for element, paths in files.items()}
     sentences, start = [], 0
     for end, word in enumerate(words, start=1):
         if word == "." or end == len(words):

@@ -45,19 +45,19 @@ def read_abstracts(path: Path, left_out: Counter | None = None) -> Iterator[Abst
     With `left_out`, any type is accepted and kept as it is, a mention needs no concept, and relations of any form are
     counted there.
     """
-    name, number, empty, record = show_path(path), 0, True, []
+    empty, record = True, []
     for number, line in read_lines(path):
         if line.strip():
-            record.append((f"{name}:{number}", line))
+            record.append((f"{show_path(path)}:{number}", line))
         elif record:
             yield parse_abstract(record, left_out)
             empty, record = False, []
     if record:
         if not ends_with_line(path):
-            raise StudyError(f"{name}:{number}: the last line has no end: was the file cut off? If not, end it")
+            raise StudyError(f"{record[-1][0]}: the last line has no end: was the file cut off? If not, end it")
         yield parse_abstract(record, left_out)
     elif empty:
-        raise StudyError(f"{name}: no abstracts in the file")
+        raise StudyError(f"{show_path(path)}: no abstracts in the file")
 
 
 def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None) -> Abstract:
@@ -92,12 +92,12 @@ def parse_mention(place: str, cells: list[str], text: str, kinds: Mapping[str, s
         raise StudyError(f"{place}: expected two offsets and a type of {', '.join(kinds)}")
     start, end = int(first), int(last)
     words = compose_letters(words)
-    span_text = compose_letters(text[start:end])
-    if not span_text or span_text not in (words, words.rstrip(" ")):  # one mention in NCBI-disease has trailing spaces
+    found = compose_letters(text[start:end])
+    if not found or found not in (words, words.rstrip(" ")):  # one mention in NCBI-disease has trailing spaces
         raise StudyError(f"{place}: PMID {pmid} has another text at {start} to {end}")
-    composed_start = len(compose_letters(text[:start]))
-    composed_end = len(compose_letters(text[:end]))
-    return Mention(concept.strip(), kinds[kind], composed_start, composed_end)
+    before = compose_letters(text[:start])
+    until = compose_letters(text[:end])
+    return Mention(concept.strip(), kinds[kind], len(before), len(until))
 
 
 def compose_letters(text: str) -> str:

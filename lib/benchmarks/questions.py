@@ -54,10 +54,6 @@ class Article(Checked):
     paragraphs: list[Paragraph]
 
 
-class Snippet(Checked):
-    text: str
-
-
 def flatten_answers(answers) -> list:
     """List the texts of an exact answer: a text, a list of texts, or a list of lists of synonyms; null gives none."""
     answer_list = answers if isinstance(answers, list) else [] if answers is None else [answers]
@@ -68,7 +64,6 @@ class GoldenQuestion(Checked):
     id: Filled
     type: Literal["yesno", "factoid", "list", "summary"]
     body: Filled
-    snippets: list[Snippet] = []
     exact_answer: Annotated[list[str], BeforeValidator(flatten_answers)] = []
 
     @model_validator(mode="after")
@@ -105,22 +100,21 @@ def read_bioasq_squad(*files: Path, left_out: Counter | None = None) -> list[Que
     """Read BioASQ's factoid questions in SQuAD's format, merging the entries of a question's passages.
 
     An entry's id is `<question>_<passage number>`; a passage that holds an answer twice appears twice. Test files have
-    no answers. If `files` include the golden files of the same questions, answers and spans come from them, by the rule
-    of read_golden; otherwise there are none. Raises StudyError if the JSON has another shape, a text is blank, an
-    answer is not at its offset, an id is repeated or has no passage number, the entries of a question are worded
-    differently, or the golden files lack a question. Source: Lee et al. 2020, section 3.3.
+    no answers. If `files` include the golden files of the same questions, the answers come from them, and the spans are
+    all places where an answer occurs in a passage; otherwise there are none. Raises StudyError if the JSON has another
+    shape, a text is blank, an answer is not at its offset, an id is repeated or has no passage number, the entries of a
+    question are worded differently, or the golden files lack a question. Source: Lee et al. 2020, section 3.3.
     """
     contents = {path: parse_questions(path) for path in files}
-    golden_files = {path: content for path, content in contents.items() if content.questions}
-    golden_questions = collect_golden(golden_files, left_out)
+    golden_answers = collect_golden(contents, left_out)
     questions: dict[str, dict[int, tuple[AskedContext, str]]] = {}
     batches: dict[str, str] = {}
-    for path in (path for path in contents if path not in golden_files):
-        for location, entry, context in list_contexts(path, contents[path]):
+    for path, content in contents.items():
+        for location, entry, context in list_contexts(path, content):
             match = ENTRY.fullmatch(entry.id)
             if not match:
                 raise StudyError(f"{location}: expected an id such as 56c073fcef6e394741000020_000")
-            if golden_questions and match[1] not in golden_questions:
+            if golden_answers and match[1] not in golden_answers:
                 raise StudyError(f"{location}: not in the golden files; give those of the same batch")
             entries = questions.setdefault(match[1], {})
             if int(match[2]) in entries:
@@ -131,41 +125,31 @@ def read_bioasq_squad(*files: Path, left_out: Counter | None = None) -> list[Que
             batches[match[1]] = path.name
     merged = []
     for id, entries in questions.items():
-        question = replace(merge(id, [entry for _, entry in sorted(entries.items())]), batch=batches[id])
-        if golden_questions:
-            answers = golden_questions[id].answers
+        question = merge(id, [entry for _, entry in sorted(entries.items())], batches[id])
+        if golden_answers:
+            answers = golden_answers[id]
             question = replace(question, answers=answers, spans=find_spans(question.passages, answers))
         merged.append(question)
     return merged
 
 
-def read_golden(*files: Path, left_out: Counter | None = None) -> list[Question]:
-    """Read factoid questions from BioASQ's golden files, with snippets as passages; any synonym of an answer is right.
+def collect_golden(contents: dict[Path, QuestionFile], left_out: Counter | None = None) -> dict[str, tuple[str, ...]]:
+    """Return the answers of the factoid questions in BioASQ's golden files, by id; any synonym of an answer is right.
 
-    Spans are all places where an answer occurs as whole words, ignoring case, from left to right. A question without
-    spans cannot be answered from its snippets. Blank answers are dropped; 571e4523bb137a4b0c00000c of the fifth batch
-    of 4b has no others. Raises StudyError if the JSON has another shape, a type is unknown, or an id is repeated.
-    Source: BioASQ's format of task b, phase B.
+    Blank answers are dropped; 571e4523bb137a4b0c00000c of the fifth batch of 4b has no others. Raises StudyError if an
+    id is repeated. Source: BioASQ's format of task b, phase B.
     """
-    return list(collect_golden({path: parse_questions(path) for path in files}, left_out).values())
-
-
-def collect_golden(contents: dict[Path, QuestionFile], left_out: Counter | None) -> dict[str, Question]:
-    """Return the factoid questions of golden files by id, as in read_golden."""
-    factoids = {}
+    factoids: dict[str, tuple[str, ...]] = {}
     for path, content in contents.items():
         for number, question in enumerate(content.questions):
             if question.type != "factoid":
                 continue
             if question.id in factoids:
                 raise StudyError(f"{show_path(path)}: questions[{number}]: an id that came before")
-            passages = tuple(snippet.text for snippet in question.snippets)
-            answers = tuple(dict.fromkeys(filter(None, map(str.strip, question.exact_answer))))
+            answers = [answer.strip() for answer in question.exact_answer]
+            factoids[question.id] = tuple(dict.fromkeys(filter(None, answers)))
             if left_out is not None:
-                left_out["blank answers"] += sum(not answer.strip() for answer in question.exact_answer)
-            factoids[question.id] = Question(
-                question.id, question.body, passages, answers, find_spans(passages, answers)
-            )
+                left_out["blank answers"] += answers.count("")
     return factoids
 
 
@@ -220,7 +204,7 @@ def list_contexts(path: Path, content: QuestionFile) -> Iterator[tuple[str, Aske
                 )
 
 
-def merge(id: str, entries: list[tuple[AskedContext, str]]) -> Question:
+def merge(id: str, entries: list[tuple[AskedContext, str]], batch: str = "") -> Question:
     """Merge entries, one per passage, into one question; answers and spans are in order and without duplicates."""
     spans = [
         Span(number, answer.answer_start, answer.answer_start + len(answer.text))
@@ -229,4 +213,4 @@ def merge(id: str, entries: list[tuple[AskedContext, str]]) -> Question:
     ]
     answers = dict.fromkeys(answer.text for entry, _ in entries for answer in entry.answers)
     passages = tuple(context for _, context in entries)
-    return Question(id, entries[0][0].question, passages, tuple(answers), tuple(dict.fromkeys(spans)))
+    return Question(id, entries[0][0].question, passages, tuple(answers), tuple(dict.fromkeys(spans)), batch)

@@ -51,15 +51,10 @@ def rates_by_kind(gold: Sets, predicted: Sets, kind_of: KindOf = str) -> dict[st
     right_counts = count_kinds(shared, kind_of)
     predicted_counts = count_kinds(predicted, kind_of)
     gold_counts = count_kinds(gold, kind_of)
-    scores = {}
-    for kind in sorted(predicted_counts | gold_counts):
-        scores[kind] = rates(right_counts[kind], predicted_counts[kind], gold_counts[kind])
-    return scores
+    return {kind: rates(right_counts[kind], predicted_counts[kind], gold_counts[kind])
+            for kind in sorted(predicted_counts | gold_counts)}  # fmt: skip
 
 
 def count_kinds(sets: Sets, kind_of: KindOf = str) -> Counter[str]:
     """Count the members of each kind over all sets."""
-    counts: Counter[str] = Counter()
-    for members in sets:
-        counts.update(map(kind_of, set(members)))
-    return counts
+    return Counter(kind_of(member) for members in sets for member in set(members))

@@ -104,7 +104,7 @@ ROWS = [
             natural=chemprot.read_chemprot_abstracts),
     Dataset("chemprot-lim", "ChemProt, Lim and Kang's form", "relations", "five types, or false", "relation-micro-f1",
             tabular.read_chemprot_lim,
-            {split: ("re/chemprot-recursive/chemprot-data_SPINN.zip",) for split in SPLITS},
+            dict.fromkeys(SPLITS, ("re/chemprot-recursive/chemprot-data_SPINN.zip",)),
             "chemprot-recursive", ("lee-5",), "registration", members=tabular.LIM_MEMBERS),
     Dataset("chemprot-bioelectra", "ChemProt, Bio-ELECTRA's form", "relations", "five types, or false",
             "relation-micro-f1", tabular.read_chemprot_bioelectra,
@@ -121,7 +121,7 @@ ROWS = [
             tabular.read_gad, by_split("re/gad/blurb"), "gad", ("gu-6",)),
     Dataset("gad-biobert", "GAD, BioBERT's ten folds", "relations", "whether gene and disease are associated",
             "binary-f1", tabular.read_gad,
-            {split: ("re/gad/gad-biobert-10fold.tar.gz",) for split in TRAIN_TEST}, "gad", ("lee-5", "naseem-7"),
+            dict.fromkeys(TRAIN_TEST, ("re/gad/gad-biobert-10fold.tar.gz",)), "gad", ("lee-5", "naseem-7"),
             members={split: f"GAD/{{fold}}/{split}.tsv" for split in TRAIN_TEST}, folds=10),
     Dataset("gad-bioelectra", "GAD, Bio-ELECTRA's division", "relations", "whether gene and disease are associated",
             "binary-f1", tabular.read_gad, by_split("re/gad/bioelectra"), "gad", ("ozyurt-6",)),
@@ -195,10 +195,6 @@ def lookup(key: str) -> Dataset:
 def files(folder: Path) -> list[Path]:
     """List every raw file of the registry that exists below a folder, for fingerprints."""
     file_names = {
-        name.format(fold=fold)
-        for dataset in ROWS
-        for names in dataset.files.values()
-        for name in names
-        for fold in range(1, dataset.folds + 1)
+        name.format(fold=fold) for dataset in ROWS for split, fold in dataset.parts for name in dataset.files[split]
     }
     return list_data_files(folder / f"{name}{ending}" for name in sorted(file_names) for ending in ("", ".gz"))

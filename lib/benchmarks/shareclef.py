@@ -7,10 +7,9 @@ et al. 2013.
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-
-from lxml import etree
 
 from lib.benchmarks import standoff
 from lib.benchmarks.instances import Sentence
@@ -29,9 +28,11 @@ FILES = {
 }
 KIND = "Disease_Disorder"
 TAG_KIND = "Disorder"
-ENDS = (".pipe.txt", ".txt", ".txt.knowtator.xml")  # suffixes of annotation files, after the note's name
+EXPECTED = f"expected the type {KIND}, a CUI or CUI-less, and pairs of offsets"
+FILE = re.compile(r"(.*?)(?:\.pipe\.txt|\.txt|\.txt\.knowtator\.xml)")  # of annotations, after the note's name
 REMOVED = re.compile(r"\[\*\*.*?\*\*\]")  # a de-identified name or date
 RULES = re.compile(r"\|{4}|___|~~")  # drawn lines
+Found = tuple[str, str, list[str], list[str]]  # a mention: its place, type, and the starts and ends of its parts
 
 
 def read_disorders(
@@ -54,12 +55,13 @@ def read_disorders(
 def read_marked_notes(
     notes: Path, annotations: Path, names: Path | None = None
 ) -> dict[str, tuple[str, list[Annotation]]]:
-    """Return the text and mentions of each note, by name without .txt; a mention's id is its CUI or `CUI-less`.
+    """Return the text and mentions of each note, by name without .txt.
 
     A line of annotations is `note.txt||Disease_Disorder||CUI||start||end`, with a start and end for each further part,
-    in characters of the note; a note without mentions has an empty file. XML is Knowtator's. Raises StudyError if there
-    are no notes, a note has no annotations or is empty, annotations have no note, `names` lists an unknown note, a line
-    has another form or type, offsets are outside the note, or parts overlap.
+    in characters of the note; the CUI may be `CUI-less`, and is not kept. A note without mentions has an empty file.
+    XML is Knowtator's. Raises StudyError if there are no notes, a note has no annotations or is empty, annotations have
+    no note, `names` lists an unknown note, a line has another form or type, offsets are outside the note, or parts
+    overlap.
     """
     text_paths = {path.name.removesuffix(".txt"): path for path in sorted(notes.glob("*.txt"))}
     if not text_paths:
@@ -74,76 +76,61 @@ def read_marked_notes(
     for name in (name for name in text_paths if name in note_names):
         if name not in files:
             raise StudyError(f"{show_path(text_paths[name])}: no annotations in {show_path(annotations)}")
-        text, read_file = read_text(text_paths[name]), read_knowtator if files[name].suffix == ".xml" else read_pipes
+        text, path = read_text(text_paths[name]), files[name]
         if not text.strip():
             raise StudyError(f"{show_path(text_paths[name])}: empty file")
-        by_name[name] = text, read_file(files[name], name, len(text))
+        found = read_knowtator(path) if path.suffix == ".xml" else read_pipes(path, name)
+        by_name[name] = text, [make_mention(len(text), *mention) for mention in found]
     return by_name
 
 
 def find_annotations(folder: Path) -> dict[str, Path]:
     """Return the annotation files of a folder by note name. Raises StudyError if a note has two."""
     files: dict[str, Path] = {}
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        suffix = next((suffix for suffix in ENDS if path.name.endswith(suffix)), "")
-        if not suffix:
-            continue
-        if files.setdefault(path.name.removesuffix(suffix), path) is not path:
+    for path in sorted(folder.glob("*")):
+        match = FILE.fullmatch(path.name)
+        if match and files.setdefault(match[1], path) is not path:
             raise StudyError(f"{show_path(path)}: the note has annotations in another file too; leave one out")
     return files
 
 
-def read_pipes(path: Path, name: str, length: int) -> list[Annotation]:
-    """Read the mentions of a file of lines, for a note of this length. Errors are as in read_marked_notes."""
-    mentions = []
+def read_pipes(path: Path, name: str) -> Iterator[Found]:
+    """Yield the mentions in a file of lines. Errors are as in read_marked_notes."""
     for number, line in read_lines(path):
         location = f"{show_path(path)}:{number}"
         cells = line.split("||")
         has_pairs = len(cells) >= 5 and len(cells) % 2
         if not has_pairs or cells[0] not in (f"{name}.txt", f"{name}.pipe.txt"):
             raise StudyError(f"{location}: expected the note's name, a type, a CUI and pairs of offsets")
-        _, kind, cui, *offsets = cells
-        mentions.append(make_mention(location, name, kind, cui, offsets[::2], offsets[1::2], length))
-    return mentions
+        if not cells[2]:
+            raise StudyError(f"{location}: {EXPECTED}")
+        yield location, cells[1], cells[3::2], cells[4::2]
 
 
-def read_knowtator(path: Path, name: str, length: int) -> list[Annotation]:
-    """Read the mentions of a Knowtator XML file, for a note of this length. Errors are as in read_marked_notes."""
-    location = show_path(path)
+def read_knowtator(path: Path) -> Iterator[Found]:
+    """Yield the mentions in a Knowtator XML file. Errors are as in read_marked_notes."""
     with open_bytes(path) as file:
-        root = parse_xml(location, file.read())
-    values = {slot.get("id"): first(slot, "stringSlotMentionValue", "value") for slot in root.iter("stringSlotMention")}
+        root = parse_xml(show_path(path), file.read())
     classes = {mention.get("id"): mention for mention in root.iter("classMention")}
-    mentions = []
     for annotation in root.iter("annotation"):
-        mention = classes.get(first(annotation, "mention", "id"))
+        location = f"{show_path(path)}:{annotation.sourceline}"
+        mention = classes.get(annotation.xpath("string(mention[1]/@id)"))
         if mention is None:
-            raise StudyError(f"{location}:{annotation.sourceline}: an annotation of no class")
-        slots = (values.get(slot.get("id")) for slot in mention.iter("hasSlotMention"))
-        cui = next((value for value in slots if value), "CUI-less")
-        starts, ends = ([span.get(end, "") for span in annotation.iter("span")] for end in ("start", "end"))
-        kind = first(mention, "mentionClass", "id")
-        mentions.append(make_mention(f"{location}:{annotation.sourceline}", name, kind, cui, starts, ends, length))
-    return mentions
+            raise StudyError(f"{location}: an annotation of no class")
+        starts, ends = ([span.get(edge, "") for span in annotation.iter("span")] for edge in ("start", "end"))
+        yield location, mention.xpath("string(mentionClass[1]/@id)"), starts, ends
 
 
-def first(element: etree._Element, tag: str, attribute: str) -> str:
-    """Return an attribute of the first child with this tag, or an empty string."""
-    child = element.find(tag)
-    return "" if child is None else child.get(attribute, "")
-
-
-def make_mention(
-    place: str, name: str, kind: str, cui: str, starts: list[str], ends: list[str], length: int
-) -> Annotation:
-    if kind != KIND or not cui or not starts or not all(map(OFFSET.fullmatch, [*starts, *ends])):
-        raise StudyError(f"{place}: expected the type {KIND}, a CUI or CUI-less, and pairs of offsets")
+def make_mention(length: int, place: str, kind: str, starts: list[str], ends: list[str]) -> Annotation:
+    """Return a mention in a note of this length. Raises StudyError as in read_marked_notes."""
+    if kind != KIND or not starts or not all(map(OFFSET.fullmatch, [*starts, *ends])):
+        raise StudyError(f"{place}: {EXPECTED}")
     spans = tuple(sorted(zip(map(int, starts), map(int, ends), strict=True)))
     edges = list(chain.from_iterable(spans))
     has_empty = any(start == end for start, end in spans)
     if has_empty or edges != sorted(edges) or edges[-1] > length:
         raise StudyError(f"{place}: offsets outside the note or parts that overlap")
-    return Annotation(cui, TAG_KIND, spans, name)
+    return Annotation(TAG_KIND, spans)
 
 
 def blank(text: str) -> str:

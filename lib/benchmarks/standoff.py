@@ -20,13 +20,11 @@ OFFSET = re.compile(r"[0-9]{1,9}")  # a character offset as files write it
 class Annotation:
     """A mention in one or more parts: `spans` are (start, end) in characters of the text, in text order.
 
-    `id`: its concept, a CUI. `kind`: as in its tag, `Disorder`.
+    `kind`: as in its tag, `Disorder`.
     """
 
-    id: str
     kind: str
     spans: tuple[tuple[int, int], ...]
-    document: str = ""
 
 
 def tag_text(
@@ -46,7 +44,7 @@ def tag_text(
     kept, lost = keep_longest(mentions)
     if left_out is not None:
         left_out["mentions that overlap a longer one"] += len(lost)
-    parts = sorted((start, end, m.kind, i == 0) for m in kept for i, (start, end) in enumerate(spans(m)))
+    parts = sorted((start, end, m.kind, i == 0) for m in kept for i, (start, end) in enumerate(m.spans))
     if any(not 0 <= start < end <= len(text) for start, end, _, _ in parts):
         raise StudyError(f"document {document}: a mention lies outside its text; check its offsets")
     starts = {start for start, _, _, _ in parts}
@@ -94,18 +92,13 @@ def keep_longest(mentions: Iterable[Mention | Annotation]) -> tuple[list, list]:
     The length of a mention in parts is the sum of its parts, in characters.
     """
     kept, lost, taken_spans = [], [], []
-    for mention in sorted(mentions, key=lambda m: (-sum(end - start for start, end in spans(m)), spans(m))):
-        if any(a < end and start < z for a, z in spans(mention) for start, end in taken_spans):
+    for mention in sorted(mentions, key=lambda m: (-sum(end - start for start, end in m.spans), m.spans)):
+        if any(a < end and start < z for a, z in mention.spans for start, end in taken_spans):
             lost.append(mention)
         else:
             kept.append(mention)
-            taken_spans.extend(spans(mention))
+            taken_spans.extend(mention.spans)
     return kept, lost
-
-
-def spans(mention: Mention | Annotation) -> tuple[tuple[int, int], ...]:
-    """Return the (start, end) of each part of a mention."""
-    return mention.spans if isinstance(mention, Annotation) else ((mention.start, mention.end),)
 
 
 def locate_sentences(sentences: Iterable[str], text: str, place: str) -> Iterator[tuple[int, int]]:

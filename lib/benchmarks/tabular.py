@@ -5,13 +5,12 @@ line and quotes nothing, if a row has another width, a label is unknown, a text 
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lib.benchmarks.instances import Instance, Labelled, Mention, Pair, Relation
 from lib.errors import StudyError
-from lib.reading import name_file, read_lines, read_rows
+from lib.reading import name_file, read_csv, read_json_rows, read_lines, read_rows
 
 YES_NO = ("yes", "no")
 YES_NO_MAYBE = ("yes", "no", "maybe")
@@ -30,7 +29,7 @@ Labels = Collection[str] | Mapping[str, str] | tuple[float, float]  # the study'
 
 def read_biosses(path: Path) -> list[Pair]:
     """Read BIOSSES in BLURB's form: sentence pairs with a score of 0 to 4. Source: Gu et al. 2021, section 2.3.4."""
-    return read_pairs(path, "pair_id sent1 sent2 score", "pair_id sent1 sent2 score", (0.0, 4.0))
+    return read_pairs(path, "pair_id sent1 sent2 score", (0.0, 4.0))
 
 
 def read_medsts(path: Path) -> list[Pair]:
@@ -42,14 +41,13 @@ def read_medsts(path: Path) -> list[Pair]:
     columns = next(read_lines(path), (1, ""))[1].split("\t")
     has_header = columns[-3:] == ["sentence1", "sentence2", "score"]
     columns = columns if has_header else ["sentence1", "sentence2", "score"]
-    id_column = "index" if "index" in columns else "-"
-    return read_pairs(path, " ".join(columns), f"{id_column} sentence1 sentence2 score", (0.0, 5.0), header=has_header)
+    take = f"{'index' if 'index' in columns else '-'} sentence1 sentence2 score"
+    return read_pairs(path, " ".join(columns), (0.0, 5.0), take, header=has_header)
 
 
 def read_mednli(path: Path) -> list[Pair]:
     """Read MedNLI: premise and hypothesis. Source: Romanov and Shivade 2018."""
-    columns = "pairID sentence1 sentence2 gold_label"
-    return read_pairs(path, columns, columns, INFERENCE, "jsonl")
+    return read_pairs(path, "pairID sentence1 sentence2 gold_label", INFERENCE, in_json=True)
 
 
 def read_pubmedqa(path: Path) -> list[Pair]:
@@ -57,7 +55,7 @@ def read_pubmedqa(path: Path) -> list[Pair]:
 
     Source: Gu et al. 2021, 2.3.6.
     """
-    return read_pairs(path, "id sentence1 sentence2 label", "id sentence1 sentence2 label", YES_NO_MAYBE, "jsonl")
+    return read_pairs(path, "id sentence1 sentence2 label", YES_NO_MAYBE, in_json=True)
 
 
 def read_yesno(path: Path) -> list[Pair]:
@@ -65,13 +63,13 @@ def read_yesno(path: Path) -> list[Pair]:
 
     Source: Gu et al. 2021, section 2.3.6.
     """
-    return read_pairs(path, "id question snippets label", "id question snippets label", YES_NO, header=False)
+    return read_pairs(path, "id question snippets label", YES_NO, header=False)
 
 
 def read_yesno_ideal(path: Path) -> list[Pair]:
     """Read BioASQ 8b in Bio-ELECTRA's form: a question, and the expert's ideal answer. Source: Ozyurt 2020, 3.1."""
-    columns = "yesno_label question ideal_answer"
-    return read_pairs(path, columns, "- question ideal_answer yesno_label", {"1": "yes", "0": "no"})
+    labels, take = {"1": "yes", "0": "no"}, "- question ideal_answer yesno_label"
+    return read_pairs(path, "yesno_label question ideal_answer", labels, take)
 
 
 def read_candidates(path: Path) -> list[Pair]:
@@ -79,8 +77,8 @@ def read_candidates(path: Path) -> list[Pair]:
 
     A sentence may repeat under a question (73 times in the test set). Source: Ozyurt 2020, 3.1.
     """
-    columns = "label question answer_candidate"
-    return read_pairs(path, columns, "- question answer_candidate label", ("0", "1"), grouped=True)
+    take = "- question answer_candidate label"
+    return read_pairs(path, "label question answer_candidate", ("0", "1"), take, grouped=True)
 
 
 def read_gad(path: Path, member: str = "") -> list[Relation]:
@@ -91,21 +89,19 @@ def read_gad(path: Path, member: str = "") -> list[Relation]:
     2.3.3; Ozyurt 2020, Table 1.
     """
     has_header = next(read_lines(path, member), (1, ""))[1] == "index\tsentence\tlabel"
-    columns, take = ("index sentence label",) * 2 if has_header else ("sentence label", "- sentence label")
+    columns, take = ("index sentence label", "") if has_header else ("sentence label", "- sentence label")
     dummies = "@GENE$", "@DISEASE$"
-    return read_dummified(path, columns, take, dummies, ("0", "1"), header=has_header, member=member, first=0)
+    return read_dummified(path, columns, dummies, ("0", "1"), take, header=has_header, member=member, first=0)
 
 
 def read_ddi_table(path: Path) -> list[Relation]:
     """Read BLURB's form of the DDI corpus, with `@DRUG$` twice or `@DRUG-DRUG$`. Source: BLURB's scripts."""
-    dummies, joint_dummies = ("@DRUG$", "@DRUG$"), ("@DRUG-DRUG$",)
-    return read_dummified(path, "id text label", "id text label", dummies, DDI_LABELS, alone=joint_dummies)
+    return read_dummified(path, "id text label", ("@DRUG$", "@DRUG$"), DDI_LABELS, alone=("@DRUG-DRUG$",))
 
 
 def read_chemprot_table(path: Path) -> list[Relation]:
     """Read BLURB's form of ChemProt, with `@CHEMICAL$` and `@GENE$`, or `@CHEM-GENE$`. Source: BLURB's scripts."""
-    dummies, joint_dummies = ("@CHEMICAL$", "@GENE$"), ("@CHEM-GENE$",)
-    return read_dummified(path, "id text label", "id text label", dummies, CHEMPROT_LABELS, alone=joint_dummies)
+    return read_dummified(path, "id text label", ("@CHEMICAL$", "@GENE$"), CHEMPROT_LABELS, alone=("@CHEM-GENE$",))
 
 
 def read_chemprot_lim(archive: Path, member: str) -> list[Relation]:
@@ -117,7 +113,7 @@ def read_chemprot_lim(archive: Path, member: str) -> list[Relation]:
     """
     columns, take, dummies = "label parse words pmid one two", "pmid.one.two words label", ("bc6entc", "bc6entg")
     labels = {str(number): label for number, label in enumerate(CHEMPROT_LABELS)}
-    return read_dummified(archive, columns, take, dummies, labels, alone=dummies, member=member, between=", ")
+    return read_dummified(archive, columns, dummies, labels, take, alone=dummies, member=member, clean=drop_commas)
 
 
 def read_chemprot_bioelectra(path: Path) -> list[Relation]:
@@ -128,7 +124,7 @@ def read_chemprot_bioelectra(path: Path) -> list[Relation]:
     """
     labels, dummies = {"False": "false"} | {label: label for label in CHEMPROT_LABELS[1:]}, ("BC6ENTC", "BC6ENTG")
     columns, take = "sentence label", "- sentence label"
-    return read_dummified(path, columns, take, dummies, labels, header=True, alone=dummies, quoted=True)
+    return read_dummified(path, columns, dummies, labels, take, header=True, alone=dummies, clean=unquote)
 
 
 def read_docclsjp(path: Path) -> list[Labelled]:
@@ -138,7 +134,7 @@ def read_docclsjp(path: Path) -> list[Labelled]:
     """
 
     def documents() -> Iterator[tuple[str, Labelled]]:
-        for location, row in read_rows(path, "id text label", "csv"):
+        for location, row in read_csv(path, ["id", "text", "label"]):
             if not row["text"].strip() or not row["label"].strip():
                 raise StudyError(f"{location}: a blank text or label")
             yield location, Labelled(row["id"], (row["text"],), (row["label"],))
@@ -154,7 +150,7 @@ def read_jmed(path: Path) -> list[Labelled]:
     """
 
     def documents() -> Iterator[tuple[str, Labelled]]:
-        rows = read_rows(path, "tag question optionA answer", "csv")
+        rows = read_csv(path, ["tag", "question", "optionA", "answer"])
         for number, (location, row) in enumerate(rows, start=1):
             match = POSTED.fullmatch(row["question"])
             option = row.get(f"option{row['answer']}", "")
@@ -168,92 +164,91 @@ def read_jmed(path: Path) -> list[Labelled]:
 
 
 def read_pairs(
-    path: Path, columns: str, take: str, labels: Labels, form: str = "tsv", header: bool = True, grouped: bool = False
-) -> list[Pair]:
+    path: Path, columns: str, labels: Labels, take: str = "", in_json: bool = False, header: bool = True,
+    grouped: bool = False,
+) -> list[Pair]:  # fmt: skip
     """Read text pairs with a label, or with a score within a range.
 
-    `columns`, `form`, `header`: as in read_rows. `take`: the columns of id, first text, second text and label; `-` for
-    the id means running numbers from 1. `grouped`: pairs with the same first text are ranked together.
+    `columns`, `header`: as in read_rows. `take`: the columns of id, first text, second text and label, if not all in
+    this order; `-` for the id means running numbers from 1. `in_json`: the file has JSON lines. `grouped`: pairs with
+    the same first text are ranked together.
     """
-    id_column, first_column, second_column, label_column = take.split()
+    id_column, first_column, second_column, label_column = (take or columns).split()
     groups: dict[str, str] = {}
 
     def pairs() -> Iterator[tuple[str, Pair]]:
-        rows = read_rows(path, columns, form, header)
+        rows = read_json_rows(path, columns) if in_json else read_rows(path, columns, header)
         for number, (location, row) in enumerate(rows, start=1):
-            texts = row[first_column], row[second_column]
-            if not all(text.strip() for text in texts):
+            first, second = row[first_column], row[second_column]
+            if not first.strip() or not second.strip():
                 raise StudyError(f"{location}: one of the two texts is blank")
-            group = ""
-            if grouped:
-                group = groups.setdefault(row[first_column], str(len(groups) + 1))
-            pair_id = str(number) if id_column == "-" else row[id_column]
-            gold = check_label(location, row[label_column], labels)
-            yield location, Pair(pair_id, *texts, gold, group)
+            group = groups.setdefault(first, str(len(groups) + 1)) if grouped else ""
+            id = str(number) if id_column == "-" else row[id_column]
+            yield location, Pair(id, first, second, check_label(location, row[label_column], labels), group)
 
     return collect(path, pairs())
 
 
 def read_dummified(
-    path: Path, columns: str, take: str, dummies: tuple[str, str], labels: Labels, *, header: bool = False,
-    alone: tuple[str, ...] = (), member: str = "", between: str = "", quoted: bool = False, first: int = 1,
+    path: Path, columns: str, dummies: tuple[str, str], labels: Labels, take: str = "", *, header: bool = False,
+    alone: tuple[str, ...] = (), member: str = "", clean: Callable[[str, str], str] | None = None, first: int = 1,
 ) -> list[Relation]:  # fmt: skip
     """Read relations whose text has dummies in place of the two mentions.
 
-    `take`: the columns of id, text and label; `-` for the id means numbers from `first`, and `pmid.one.two` joins three
-    columns, of which the last two are the ids of the mentions. `alone`: dummies that may stand for both mentions.
-    `member`: of an archive. `between`: the separator of words, which becomes a space. `quoted`: texts with quotation
-    marks are quoted, and are returned unquoted.
+    `take`: the columns of id, text and label, if not all in this order; `-` for the id means numbers from `first`, and
+    `pmid.one.two` joins three columns, of which the last two are the ids of the mentions. `alone`: dummies that may
+    stand for both mentions. `member`: of an archive. `clean(place, text)` returns a text as it is kept.
     """
-    id_columns, text_column, label_column = take.split()
+    id_columns, text_column, label_column = (take or columns).split()
 
     def relations() -> Iterator[tuple[str, Relation]]:
-        rows = read_rows(path, columns, "tsv", header, member)
+        rows = read_rows(path, columns, header, member)
         for number, (location, row) in enumerate(rows, start=first):
-            text = row[text_column]
-            if quoted:
-                text = unquote(location, text)
-            if between:
-                text = text.replace(between, " ")
+            text = clean(location, row[text_column]) if clean else row[text_column]
             label = check_label(location, row[label_column], labels)
-            mention, other_mention = find_dummies(location, text, dummies, alone)
+            found = find_dummies(location, text, dummies, alone)
             id_parts = [str(number)] if id_columns == "-" else [row[column] for column in id_columns.split(".")]
-            if len(id_parts) > 1:
-                _, mention_id, other_mention_id = id_parts
-                mention, other_mention = mention._replace(id=mention_id), other_mention._replace(id=other_mention_id)
+            mention_ids = id_parts[1:] or ["", ""]
+            mentions = [Mention(mention_id, *place) for mention_id, place in zip(mention_ids, found, strict=True)]
             id = ".".join(id_parts) if all(id_parts) else ""
             document = id.rsplit(".", 2)[0] if id.count(".") > 1 else ""
-            yield location, Relation(id, text, mention, other_mention, label, masked=True, document=document)
+            yield location, Relation(id, text, *mentions, label, masked=True, document=document)
 
     return collect(path, relations(), member)
 
 
-def find_dummies(at: str, text: str, dummies: tuple[str, str], alone: tuple[str, ...]) -> tuple[Mention, Mention]:
-    """Return the two mentions of a text with dummies, without ids, in text order.
+def find_dummies(at: str, text: str, dummies: tuple[str, str], alone: tuple[str, ...]) -> list[tuple[str, int, int]]:
+    """Return the kind, start and end of the two mentions of a text with dummies, in text order.
 
     Raises StudyError unless the text has both dummies, or one of `alone`.
     """
-    matches = list(any_of(*dummies, *alone).finditer(text))
+    pattern = "|".join(map(re.escape, (*dummies, *alone)))
+    matches = list(re.finditer(pattern, text))
     words = [match[0] for match in matches]
-    spans = [match.span() for match in matches]
     if len(words) == 1 and words[0] in alone:
-        words, spans = dummies, spans * 2
+        words = dummies
+        matches *= 2
     elif sorted(words) != sorted(dummies):
         raise StudyError(f"{at}: expected {dummies[0]} and {dummies[1]}, found {len(matches)} dummies")
-    first, second = (Mention("", KINDS[word], *span) for word, span in zip(words, spans, strict=True))
-    return first, second
+    return [(KINDS[word], *match.span()) for word, match in zip(words, matches, strict=True)]
 
 
-@cache
-def any_of(*words: str) -> re.Pattern:
-    return re.compile("|".join(map(re.escape, words)))
+def drop_commas(at: str, text: str) -> str:
+    """Return words separated by `, ` as a text."""
+    return text.replace(", ", " ")
 
 
 def unquote(at: str, text: str) -> str:
-    match = QUOTED.fullmatch(text)
-    if '"' in text and not match:
+    """Return a text without its quotes. Raises StudyError if it has a quotation mark and is not quoted as a whole."""
+    if '"' in text and not QUOTED.fullmatch(text):
         raise StudyError(f"{at}: a quotation mark in a text that is not quoted")
-    return match[1].replace('""', '"') if match else text
+    return strip_quotes(text)
+
+
+def strip_quotes(cell: str) -> str:
+    """Return a cell that is quoted as a whole without its quotes, any other as it is."""
+    match = QUOTED.fullmatch(cell)
+    return match[1].replace('""', '"') if match else cell
 
 
 def check_label(at: str, label: str, known: Labels) -> str | float:

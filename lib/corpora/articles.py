@@ -12,7 +12,7 @@ from lxml import etree
 from mwparserfromhell.nodes import Tag, Wikilink
 from mwparserfromhell.wikicode import Wikicode
 
-from lib.corpora.records import Document, flat_text, iterate_xml, read_year
+from lib.corpora.records import Document, flat_text, iterate_xml
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import open_bytes
@@ -82,6 +82,7 @@ def read_articles(name: str, file: BinaryIO) -> Iterator[Document]:
 
 
 def read_article(place: str, article: etree._Element) -> Document:
+    """Convert an article element to a document. Raises StudyError if it has no article-meta."""
     front = article.find("front/article-meta")
     if front is None:
         raise StudyError(f"{place}: no article-meta: not a JATS article")
@@ -89,26 +90,22 @@ def read_article(place: str, article: etree._Element) -> Document:
         block.text, block.tail = f" {block.text or ''}", f" {block.tail or ''}"
     ids = {element.get("pub-id-type"): element.text or "" for element in front.iterfind("article-id")}
     identifier = ids.get("pmcid") or (f"PMC{ids['pmc'].removeprefix('PMC')}" if ids.get("pmc") else ids.get("pmid", ""))
-    lines = [line for part in (*front.iterfind("abstract"), article.find("body")) for line in read_prose(part)]
+    parts = [*front.iterfind("abstract"), *article.iterfind("body")]
     return Document(
         identifier,
         title=flat_text(front.find("title-group/article-title")),
-        text="\n".join(lines),
+        text="\n".join(line for part in parts for line in read_prose(part)),
         language=article.get("{http://www.w3.org/XML/1998/namespace}lang") or "",
-        year=read_year(front.findtext("pub-date/year") or ""),
     )
 
 
-def read_prose(part) -> Iterator[str]:
+def read_prose(part: etree._Element) -> Iterator[str]:
     """Yield the titles and paragraphs below an element, in order, without the elements in NO_PROSE."""
-    if part is None:
-        return
     etree.strip_elements(part, *NO_PROSE, with_tail=False)
     for element in part.iter("title", "p"):
-        if next(element.iterancestors("p"), None) is None:  # the outer paragraph already has its text
-            text = flat_text(element)
-            if text:
-                yield text
+        in_paragraph = next(element.iterancestors("p"), None) is not None  # which already has its text
+        if not in_paragraph and (text := flat_text(element)):
+            yield text
 
 
 def read_wikipedia(path: Path) -> Iterator[Document]:
@@ -128,14 +125,16 @@ def read_wikipedia(path: Path) -> Iterator[Document]:
             yield Document(page.findtext("{*}id") or "", page.findtext("{*}title") or "", text)
 
 
-def strip_wikitext(wikitext: str, hidden: Collection[str] = HIDDEN) -> str:
+def strip_wikitext(wikitext: str, hidden: Collection[str]) -> str:
     """Convert wikitext to plain text, one paragraph a line, without links to namespaces in `hidden` (lower case)."""
     wikicode = mwparserfromhell.parse(wikitext, skip_style_tags=True)
     prune(wikicode, hidden)
-    lines = []
+    lines, dropped_level = [], 0  # dropped_level: of the section in NO_ARTICLE that goes on, or 0
     for section in wikicode.get_sections(flat=True, include_lead=True, include_headings=True):
-        headings = section.filter_headings()
-        if headings and headings[0].title.strip_code().strip() in NO_ARTICLE:
+        heading = next(section.ifilter_headings(), None)
+        if heading and not 0 < dropped_level < heading.level:
+            dropped_level = heading.level if heading.title.strip_code().strip() in NO_ARTICLE else 0
+        if dropped_level:
             continue
         text = re.sub("''+", "", section.strip_code(normalize=True, collapse=True))  # italics, bold
         lines += [" ".join(line.split()) for line in text.splitlines() if line.strip()]

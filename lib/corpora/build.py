@@ -35,9 +35,7 @@ class Rows:
     path: Path
     source: str
     file: str
-    read: int
-    too_long: int
-    unknown_headings: int
+    counts: dict[str, int]
     left_out: str | None = None  # why the whole file is left out
 
 
@@ -143,17 +141,16 @@ def copy_file(
     out: pq.ParquetWriter,
 ) -> dict:
     """Copy the documents to keep from one file; return the counts of read, left-out (by reason) and kept ones."""
-    counts = {"source": file.source, "file": file.file, "read": file.read, **dict.fromkeys(REASONS, 0)}
-    counts |= {"too long": file.too_long, "kept": 0, "lines dropped": 0, "words": 0, "bytes": 0}
-    counts["unknown headings"] = file.unknown_headings
+    counts = {"source": file.source, "file": file.file, "read": 0, **dict.fromkeys(REASONS, 0)}
+    counts |= {"kept": 0, "lines dropped": 0, "words": 0, "bytes": 0} | file.counts
     row_reasons = iter(reasons)  # one iterator for all batches
     for batch in read_batches(file.path):
         corpus_rows = []
         for row, reason in zip(batch.to_pylist(), row_reasons, strict=False):
-            if not reason and until and row["entered"] > until:
-                reason = "not selected"
-            if not reason and chooses and not chooses(row["trees"], row["major trees"]):
-                reason = "not selected"
+            if not reason:
+                entered_later = until and row["entered"] > until
+                if entered_later or (chooses and not chooses(row["trees"], row["major trees"])):
+                    reason = "not selected"
             if not reason:
                 document = Document(row["id"], row["title"], row["text"], language=row["language"])
                 text, reason, dropped_lines = cleaning.clean_document(document, rules)

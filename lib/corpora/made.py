@@ -13,6 +13,7 @@ import re
 import sys
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from lxml import etree
@@ -218,7 +219,7 @@ def take_articles(files: Files) -> Iterator[list[str]]:
 
 def take_first(files: Files) -> Iterator[tuple[str, bytes]]:
     """Yield the first 40 files."""
-    for (path, content), _ in zip(files, range(40), strict=False):
+    for path, content in islice(files, 40):
         yield PurePosixPath(path).name, content
 
 

@@ -1,20 +1,17 @@
 """Readers of PubMed citations in the formats of the National Library of Medicine: XML and MEDLINE text."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-from lxml import etree
-
-from lib.corpora.records import Document, Heading, flat_text, iterate_xml, read_year
+from lib.corpora.records import Document, Heading, flat_text, iterate_xml
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import open_bytes, read_lines
 
 ROOTS = ("PubmedArticleSet", "PubmedBookArticleSet", "DeleteCitation", "DeleteDocument", "eFetchResult")
 RECORDS = ("PubmedArticle", "PubmedBookArticle", "DeleteCitation", "DeleteDocument")
-YEAR = etree.XPath("string((.//PubDate/Year | .//PubDate/MedlineDate)[1])", smart_strings=False)
 NO_TITLE = re.compile(r"\[?not available\]?\.?", re.IGNORECASE)  # in place of a missing English title
 FIELD = re.compile(r"[A-Z][A-Z0-9 ]{3}-( |$)")  # a field of the MEDLINE display format
 
@@ -32,7 +29,7 @@ def read_xml(path: Path) -> Iterator[Document]:
                     for pmid in record.iterchildren("PMID"):
                         yield Document(id=pmid.text or "", version=int(pmid.get("Version", 1)), deleted=True)
                 else:
-                    yield replace(read_citation(record[0]), entered=read_entered(record))
+                    yield read_citation(record)
             except (LookupError, AttributeError, ValueError) as error:
                 pmid = record.findtext(".//PMID") or "unknown"
                 raise StudyError(
@@ -40,9 +37,9 @@ def read_xml(path: Path) -> Iterator[Document]:
                 ) from None
 
 
-def read_citation(citation) -> Document:
-    """Convert a MedlineCitation element, or the BookDocument of an NCBI Bookshelf chapter, to a document."""
-    elements = {element.tag: element for element in citation}
+def read_citation(record) -> Document:
+    """Convert a record with a MedlineCitation, or the BookDocument of an NCBI Bookshelf chapter, to a document."""
+    elements = {element.tag: element for element in record[0]}
     article = {element.tag: element for element in elements["Article"]} if "Article" in elements else elements
     pmid, title = elements["PMID"], article.get("ArticleTitle")
     if title is None and "Book" in elements:
@@ -54,8 +51,8 @@ def read_citation(citation) -> Document:
         text=read_abstract(article.get("Abstract")),
         version=int(pmid.get("Version", 1)),
         language=article["Language"].text or "" if "Language" in article else "",
-        year=read_year(YEAR(elements["Book"] if "Book" in elements else article["Journal"])),
         mesh=read_headings(elements.get("MeshHeadingList")),
+        entered=read_entered(record),
     )
 
 
@@ -120,19 +117,18 @@ def read_medline(path: Path) -> Iterator[Document]:
 
 def citation_of(lines: dict[str, list[list[str]]], place: str) -> Document:
     """Convert the fields of one MEDLINE record to a document. Raises StudyError if it has no PMID."""
-    fields = {tag: [" ".join(value) for value in values] for tag, values in lines.items()}
-    if not any(fields.get("PMID", [])):
+    fields = defaultdict(list, {tag: [" ".join(value) for value in values] for tag, values in lines.items()})
+    if not any(fields["PMID"]):
         raise StudyError(f"{place}: the record that ends here has no PMID")
     headings = []
-    for value in fields.get("MH", []):
+    for value in fields["MH"]:
         name, *qualifiers = value.split("/")
         headings.append(Heading(name=name.lstrip("*"), major="*" in name or any("*" in q for q in qualifiers)))
-    title = " ".join(fields.get("TI") or fields.get("BTI", []))
+    title = " ".join(fields["TI"] or fields["BTI"])
     return Document(
         id=fields["PMID"][0],
         title="" if NO_TITLE.fullmatch(title) else title,
-        text=" ".join(fields.get("AB", [])),
-        language=fields.get("LA", [""])[-1],
-        year=read_year(fields.get("DP", [""])[0]),
+        text=" ".join(fields["AB"]),
+        language=["", *fields["LA"]][-1],
         mesh=tuple(headings),
     )

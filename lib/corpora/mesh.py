@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from lib.corpora.records import Heading
@@ -20,7 +20,7 @@ BRANCHES = {"A": "anatomy", "B": "organisms", "C": "diseases", "D": "chemicals a
 class Mesh:
     """Tree numbers of every descriptor, by its UI and by its name in lower case."""
 
-    trees: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    trees: dict[str, tuple[str, ...]]
 
     @classmethod
     def read(cls, tables: Iterable[Path]) -> "Mesh":

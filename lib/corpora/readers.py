@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from lib.corpora import articles, medline
-from lib.corpora.records import Document, Heading, read_year
+from lib.corpora.records import Document, Heading
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import read_columns, read_csv, read_json_lines, read_lines
@@ -37,7 +37,7 @@ def read_abstract_lines(path: Path) -> Iterator[Document]:
 
 
 def read_europepmc(path: Path) -> Iterator[Document]:
-    """Read JSON lines of Europe PMC records: pmid, title, abstract, year, MeSH descriptors with major flags."""
+    """Read JSON lines of Europe PMC records: pmid, title, abstract, MeSH descriptors with major flags."""
 
     def to_document(record: dict) -> Document:
         headings = record.get("mesh") or ()
@@ -45,7 +45,6 @@ def read_europepmc(path: Path) -> Iterator[Document]:
             id=as_text(record.get("pmid")),
             title=as_text(record.get("title")),
             text=as_text(record.get("abstract")),
-            year=read_year(str(record.get("year"))),
             mesh=tuple(Heading(name=as_text(m["descriptor"]), major=m.get("major") == "Y") for m in headings),
         )
 

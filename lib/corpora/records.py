@@ -1,6 +1,5 @@
 """Documents as they come from their sources, and functions that XML readers share."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
@@ -36,7 +35,6 @@ class Document:
     version: int = 1
     deleted: bool = False
     language: str = ""
-    year: int = 0
     mesh: tuple[Heading, ...] = ()
     trees: tuple[str, ...] = ()
     entered: str = ""
@@ -82,12 +80,6 @@ def check_root(name: str, root: etree._Element, roots: tuple[str, ...]) -> None:
     tag = root.tag.rpartition("}")[2]  # not by etree.QName, which rejects a namespace with a damaged byte
     if tag not in roots:
         raise StudyError(f"{name}: a document of <{tag}>, expected {' or '.join(roots)}")
-
-
-def read_year(date: str) -> int:
-    """Return the first four digits of a date such as `1998 Dec-1999 Jan`; 0 if there are none."""
-    match = re.search(r"\d{4}", date)
-    return int(match[0]) if match else 0
 
 
 def flat_text(element) -> str:

@@ -124,7 +124,8 @@ def predict_network(
     seed: int,
 ) -> list[str]:
     classes = sorted(set(labels))
-    word_ids = {word: number for number, word in enumerate(sorted({w for text in train + test for w in text}), start=1)}
+    words = sorted({word for text in train + test for word in text})
+    word_ids = {word: number for number, word in enumerate(words, start=1)}
     table = np.vstack([np.zeros((1, VECTORS)), vectors(tuple(word_ids))]).astype(np.float32)
     device = training.accelerator("float32")
     torch.manual_seed(seed)

@@ -168,12 +168,13 @@ def compute_each(
     results: list = [None] * len(examples)
     with torch.inference_mode():
         for numbers in cut_evenly(examples, tokens):
-            for number, result in zip(numbers, compute([examples[number] for number in numbers]), strict=True):
+            batch_results = compute([examples[number] for number in numbers])
+            for number, result in zip(numbers, batch_results, strict=True):
                 results[number] = result
     return results
 
 
-def cut_evenly(examples: Sequence[Example], tokens: int = TOKENS) -> Iterator[list[int]]:
+def cut_evenly(examples: Sequence[Example], tokens: int) -> Iterator[list[int]]:
     """Yield the numbers of all examples, longest first, in batches of at most `tokens`, padding included.
 
     An example longer than that is a batch of its own.

@@ -9,7 +9,7 @@ import torch
 import transformers
 from accelerate import Accelerator
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_model, save_model
 
 from lib import artefacts, provenance
 from lib.benchmarks import jackknife, metrics, seen
@@ -48,7 +48,6 @@ def finetune(
     seeds: Sequence[int],
     folder: Path,
     machine: Machine | None = None,
-    first: First | None = None,
     save: Path | None = None,
 ) -> dict:
     """Choose settings on the development set, then train and test with every seed and fold.
@@ -59,7 +58,7 @@ def finetune(
     """
     folder = Path(folder)
     files = {"run_file": lambda run: folder / f"{run}.parquet", "search_file": folder / "search.sqlite"}
-    return Finetuning(encoder, dataset, settings, machine=machine or Machine(), first=first, **files).run(seeds, save)
+    return Finetuning(encoder, dataset, settings, machine=machine or Machine(), **files).run(seeds, save)
 
 
 class Finetuning:
@@ -99,11 +98,11 @@ class Finetuning:
         without a development set (lib/finetuning/saved.py). Runs made without `save` are repeated. `facts`: further
         facts for the model card, by name.
         """
-        dataset, seeds = self.dataset, seeds[: self.settings.runs]
+        dataset, seeds, facts = self.dataset, seeds[: self.settings.runs], facts or {}
         if not seeds:
             raise StudyError("no seed: give one for each run")
         if save:
-            self.saving = saved.Saving(save, self.describe_saved(facts), self.identify_saved(seeds))
+            self.saving = saved.Saving(save, self.describe_saved(facts.get("protocol", "")), self.identify_saved(seeds))
         candidate, candidates = self.choose(seeds[0])
         records = []
         for seed in seeds:
@@ -113,18 +112,17 @@ class Finetuning:
         result = {"metric": dataset.metric, "main score": dataset.main_score, "chosen on dev": candidate,
                   "candidates": candidates, "runs": records}  # fmt: skip
         if self.saving:
-            self.saving.finish(result, self.encoder, facts or {})
+            self.saving.finish(result, self.encoder, facts)
         return result
 
-    def describe_saved(self, facts: dict[str, str] | None = None) -> dict[str, str]:
-        """Return what identifies a saved model: its encoder, its dataset, and its protocol if `facts` names one."""
-        protocol = (facts or {}).get("protocol", "")
+    def describe_saved(self, protocol: str) -> dict[str, str]:
+        """Return what a saved model is of: encoder, dataset, and protocol or an empty string."""
         return {"encoder": self.weights, "dataset": self.dataset.key, "protocol": protocol}
 
     def identify_saved(self, seeds: Sequence[int]) -> str:
-        """Return a fingerprint of the runs from which the saved model is chosen."""
-        seeds = list(seeds[: self.settings.runs])
-        return provenance.fingerprint(VERSION, self.settings.model_dump(), self.inputs, seeds)
+        """Return a fingerprint of the runs from which the saved model is chosen: what decides their weights."""
+        settings = self.settings.model_dump() | resolve_settings(self.settings, {}) | self.precision_and_threads
+        return provenance.fingerprint(VERSION, settings, self.inputs, list(seeds[: self.settings.runs]))
 
     @property
     def folds(self) -> range:
@@ -143,6 +141,11 @@ class Finetuning:
         """Return the test instances and the predictions of a finished run, in the form that Dataset.score takes."""
         path = self.run_file(self.name_run(run["seed"], run["fold"]))
         return self.splits.read("test", run["fold"]), runs.read_predicted(path, self.dataset.family)
+
+    @property
+    def precision_and_threads(self) -> dict[str, str | int]:
+        """The machine's settings that change the last bits of a run's weights."""
+        return {"precision": training.resolve(self.machine.precision), "threads": self.machine.threads}
 
     @cached_property
     def device(self) -> Accelerator:
@@ -176,12 +179,10 @@ class Finetuning:
             trials = self.search(seed)
         else:
             trials = [candidate | {"score": self.try_out(candidate, seed)} for candidate in candidates]
-        best = max(trials, key=lambda one: one["score"])  # the first if scores tie
-        main_score = f"dev {self.dataset.main_score}"
-        return {name: best[name] for name in candidates[0]}, [
-            {name: value for name, value in one.items() if name != "score"} | {main_score: one["score"]}
-            for one in trials
-        ]
+        best = max(trials, key=lambda trial: trial["score"])  # the first if scores tie
+        for trial in trials:
+            trial[f"dev {self.dataset.main_score}"] = trial.pop("score")
+        return {name: best[name] for name in candidates[0]}, trials
 
     def try_out(self, candidate: dict, seed: int) -> float:
         """Return a candidate's score on the development set, LOWEST if it is undefined."""
@@ -210,10 +211,12 @@ class Finetuning:
         If the run's predictions exist, the record is read from their file. If they were not scored, for example because
         the run was killed in between, they are scored without training again.
         """
-        machine = {"precision": training.resolve(self.machine.precision), "threads": self.machine.threads}
         run = {"seed": seed, "fold": fold, "split": split}
         record = provenance.record(
-            "fine-tuning", VERSION, resolve_settings(self.settings, candidate) | run | machine, self.inputs
+            "fine-tuning",
+            VERSION,
+            resolve_settings(self.settings, candidate) | run | self.precision_and_threads,
+            self.inputs,
         )
         path = self.run_file(name)
         old_record = runs.read_run(path)
@@ -269,9 +272,10 @@ class Finetuning:
         """Read every split that the runs need, once. Raises StudyError as Dataset.load does."""
         if self.checked:
             return
-        has_choice = len(self.settings.candidates()) > 1 or self.saving
-        dev_parts = [("dev", 1)] if self.splits.choice == "dev" and has_choice else []
-        for part in [*((split, fold) for split in (self.splits.base, "test") for fold in self.folds), *dev_parts]:
+        parts = [(split, fold) for split in (self.splits.base, "test") for fold in self.folds]
+        if self.splits.choice == "dev" and (self.saving or len(self.settings.candidates()) > 1):
+            parts.append(("dev", 1))
+        for part in parts:
             if part not in self.splits.instances:
                 self.dataset.load(*part)
         self.checked = True
@@ -342,8 +346,15 @@ class Finetuning:
         if not first:
             raise StudyError(f"the settings fine-tune on {self.settings.first_on} first, and no such dataset was given")
         base = first.base
-        first_finetuning = Finetuning(self.encoder, first.dataset, first.settings, run_file=self.run_file,
-                                      search_file=self.search_file, machine=self.machine, base=base)  # fmt: skip
+        first_finetuning = Finetuning(
+            self.encoder,
+            first.dataset,
+            first.settings,
+            run_file=self.run_file,
+            search_file=self.search_file,
+            machine=self.machine,
+            base=base,
+        )
         candidate = first.settings.candidates()[0]
         fingerprint = provenance.fingerprint(VERSION, self.inputs["first"], self.inputs["model"])
         with artefacts.locked(first.path):
@@ -352,8 +363,8 @@ class Finetuning:
                 first_model = first_finetuning.build(1)
                 first_finetuning.fit(first_model, candidate, first.seed, (base, 1), f"before {self.dataset.title}")
                 with artefacts.whole_file(first.path) as temporary:
-                    save_file(first_model.state_dict(), temporary, metadata={"fingerprint": fingerprint})
-        model.load_state_dict(load_file(first.path))
+                    save_model(first_model, str(temporary), metadata={"fingerprint": fingerprint})
+        load_model(model, first.path)
         return f"{first.dataset.key}, its {base} split, with " + describe_settings(candidate)
 
 

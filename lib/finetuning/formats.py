@@ -197,14 +197,19 @@ def write_judged(document: NewText, prediction: dict) -> str:
 
 def write_judged_row(document: NewText, prediction: dict) -> str:
     """Format it as a table row: id; label, comma-separated labels or number; each probability."""
-    answer, *rates = round_all(prediction).values()
-    answer = ", ".join(answer) if isinstance(answer, list) else answer
-    return to_cells(document.id, answer, *(rate for probabilities in rates for rate in probabilities.values()))
+    rounded = round_all(prediction)
+    rates = rounded.pop("probabilities", {})
+    (answer,) = rounded.values()
+    if isinstance(answer, list):
+        answer = ", ".join(answer)
+    return to_cells(document.id, answer, *rates.values())
 
 
 def round_all(prediction: dict) -> dict:
     """Round all numbers of a prediction to DIGITS."""
-    rounded = {name: round(value, DIGITS) if isinstance(value, float) else value for name, value in prediction.items()}
+    rounded = dict(prediction)
+    if "number" in prediction:
+        rounded["number"] = round(prediction["number"], DIGITS)
     if "probabilities" in prediction:
         rounded["probabilities"] = {name: round(rate, DIGITS) for name, rate in prediction["probabilities"].items()}
     return rounded

@@ -51,12 +51,12 @@ def tag_texts(model: Saved, texts: Sequence[str]) -> list[list[Entity]]:
     ratings = predictions.predict(
         lambda batch: rate_tags(model.model, batch), model.task, sequences, model.device, TOKENS
     )
-    words_of_sentences = [[] for _ in sentences]
-    for sequence, words in zip(sequences, ratings, strict=True):
-        words_of_sentences[sequence.instance] += words
+    ratings_of_sentences = [[] for _ in sentences]
+    for sequence, word_ratings in zip(sequences, ratings, strict=True):
+        ratings_of_sentences[sequence.instance] += word_ratings
     entities_of_texts = [[] for _ in texts]
-    for (number, spans), words in zip(owners, words_of_sentences, strict=True):
-        entities_of_texts[number] += find_entities(model.task, spans, words)
+    for (number, spans), word_ratings in zip(owners, ratings_of_sentences, strict=True):
+        entities_of_texts[number] += find_entities(model.task, spans, word_ratings)
     return [sorted(entities) for entities in entities_of_texts]
 
 
@@ -105,24 +105,33 @@ def compose_text(text: str) -> tuple[str, Sequence[int]]:
 
 def rate_tags(tagger: heads.Tagger, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """Return each word's predicted label and its probability, (sequences, words, layers, 2)."""
-    scores, words = tagger.scores(batch), batch["words"]
+    scores = tagger.scores(batch)
     if tagger.crf:
-        labels, rates = tagger.crf.decode(scores, words), tagger.crf.marginals(scores, words)
+        labels = tagger.crf.decode(scores, batch["words"])
+        probabilities = tagger.crf.marginals(scores, batch["words"])
     else:
-        labels, rates = scores.argmax(-1), scores.softmax(-1)
-    label_rates = rates.gather(-1, labels[..., None])[..., 0]
-    return torch.stack([labels.to(rates.dtype), label_rates], -1)
+        labels = scores.argmax(-1)
+        probabilities = scores.softmax(-1)
+    label_probabilities = probabilities.gather(-1, labels[..., None])[..., 0]
+    return torch.stack([labels.to(probabilities.dtype), label_probabilities], -1)
 
 
-def find_entities(task: Tagging, spans: Sequence[tuple[int, int]], words: Sequence) -> Iterator[Entity]:
-    """Yield the entities of a sentence from the positions of its words and their labels by rate_tags."""
+def find_entities(task: Tagging, spans: Sequence[tuple[int, int]], ratings: Sequence) -> Iterator[Entity]:
+    """Yield the entities of a sentence.
+
+    `spans`: the positions of its words in the text; `ratings`: of its words by rate_tags, (words, layers, 2).
+    """
     for layer, layer_type in enumerate(task.layers):
-        labels = [task.labels[int(word[layer][0])] for word in words]
+        labels, probabilities = [], []
+        for word_ratings in ratings:
+            number, probability = word_ratings[layer]
+            labels.append(task.labels[int(number)])
+            probabilities.append(probability)
         for kind, first, last in find_runs(to_bio(labels)):
             start, end = spans[first][0], spans[last][1]
-            rate = statistics.fmean(word[layer][1] for word in words[first : last + 1])
-            rate = min(1.0, rate)  # because a CRF's may be 1.000001
-            yield Entity(start, end, layer_type or kind or UNTYPED, rate)
+            mean_probability = statistics.fmean(probabilities[first : last + 1])
+            # A CRF's may be 1.000001.
+            yield Entity(start, end, layer_type or kind or UNTYPED, min(1.0, mean_probability))
 
 
 def find_runs(tags: Sequence[str]) -> Iterator[tuple[str, int, int]]:

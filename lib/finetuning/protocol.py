@@ -13,7 +13,10 @@ Numbers = Annotated[list[PositiveInt], Field(min_length=1)]
 
 
 class FinetuningSettings(Settings):
-    """Settings for fine-tuning an encoder on a dataset. Lists are candidates; the development set decides."""
+    """Settings for fine-tuning an encoder on a dataset. Lists are candidates; the development set decides.
+
+    A setting for one family of datasets changes nothing in others.
+    """
 
     epochs: Numbers
     batch_size: Numbers
@@ -27,14 +30,13 @@ class FinetuningSettings(Settings):
     min_steps: int | None = Field(default=None, gt=0)
     train_instances: int | None = Field(default=None, gt=0)
     folds: int | None = Field(default=None, gt=0)
-    head: Literal["linear", "biLSTM", "CRF"] = "linear"
+    head: Literal["linear", "biLSTM", "CRF"] = "linear"  # CRF: for tagging; linear elsewhere
     characters: bool = added(False)  # for tagging: the head also reads each word's letters
     scheme: Literal["BIO", "BIOUL", "IO"] = "BIO"  # of tags
     mentions: Literal["dummies", "markers", "original"] = "dummies"  # for relations: how the text is written
-    encoding: Literal["first token", "mentions", "starts"] = "first token"  # a text's representation: [CLS] or mentions
-    weighted: bool = False  # weight classes by their inverse frequency in the loss
+    encoding: Literal["first token", "mentions", "starts"] = "first token"  # for relations: [CLS] or mentions
+    weighted: bool = False  # for texts of one class: weight classes by their inverse frequency in the loss
     first_on: str | None = None  # the dataset on which the model is fine-tuned first
-    bias_correction: bool = added(True)  # of Adam's moments
     head_rate: float = added(1.0, gt=0)  # factor on the learning rate of the head
     crf_rate: float = added(1.0, gt=0)  # factor on the learning rate of a CRF
     layer_decay: float = added(1.0, gt=0, le=1)  # factor on the learning rate from each layer to the one below
@@ -49,11 +51,10 @@ class FinetuningSettings(Settings):
     def optimization(self) -> Optimization:
         """Return AdamW with the parameters of BERT's code, and bias correction as in the scripts of transformers.
 
-        BERT's, ALBERT's and ELECTRA's code has no bias correction (`bias_correction: false`), so that the first hundred
-        steps are 3 to 6.5 times as long.
+        BERT's, ALBERT's and ELECTRA's code has no bias correction, so that its first hundred steps are 3 to 6.5 times
+        as long.
         """
-        return Optimization(optimizer="adamw", weight_decay=self.weight_decay, betas=[0.9, 0.999], dropout=self.dropout,
-                            bias_correction=self.bias_correction)  # fmt: skip
+        return Optimization(optimizer="adamw", weight_decay=self.weight_decay, betas=[0.9, 0.999], dropout=self.dropout)
 
     def candidates(self) -> list[dict]:
         """List all combinations of the settings to choose from."""

@@ -24,11 +24,10 @@ def write_run(path: Path, family: str, instances: Sequence[Instance], predicted:
     Rows hold tags, labels, numbers, or an answer's passage and character positions, but no text of the dataset. Gold
     answers are left out because they are texts.
     """
-    columns = {"predicted": [[value._asdict() for value in answers] for answers in predicted] if family == "questions"
-               else [list(value) if isinstance(value, tuple) else value for value in predicted]}  # fmt: skip
-    if family != "questions":
-        gold = [instance.gold for instance in instances]
-        columns["gold"] = [list(value) if isinstance(value, tuple) else value for value in gold]
+    if family == "questions":
+        columns = {"predicted": [[answer._asdict() for answer in answers] for answers in predicted]}
+    else:  # Arrow takes the labels of documents, which are tuples, as lists
+        columns = {"predicted": list(predicted), "gold": [instance.gold for instance in instances]}
     table = pa.table(columns)
     with artefacts.whole_file(path) as temporary:
         pq.write_table(table.replace_schema_metadata({"record": json.dumps(record)}), temporary)

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import torch
 from accelerate import Accelerator
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import nn
 from transformers import (
     AutoConfig,
-    AutoModel,
     AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
@@ -24,15 +23,17 @@ from transformers import (
 )
 
 from lib import artefacts
-from lib.benchmarks.datasets import LOWEST, Dataset
+from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import predictions
 from lib.finetuning.card import write_tuned_card
 from lib.finetuning.examples import DatasetTask, Example
 from lib.finetuning.protocol import FinetuningSettings
+from lib.finetuning.spans import Spans
 from lib.finetuning.splits import TASKS
 from lib.finetuning.tagging import Tagging
+from lib.finetuning.texts import Texts
 from lib.modeling import bodies, heads, loading, models
 from lib.places import show_path
 from lib.training import training
@@ -41,9 +42,9 @@ from lib.vocabularies.tokenization import load_whole
 # In config.json in place of a model_type, because transformers quotes it when it cannot open the head.
 OWN = "opened by lib.finetuning.saved.load_saved (see README.md)"
 CLASSES = {
-    heads.Tagger: AutoModelForTokenClassification,
-    heads.Classifier: AutoModelForSequenceClassification,
-    heads.SpanFinder: AutoModelForQuestionAnswering,
+    Tagging: AutoModelForTokenClassification,
+    Texts: AutoModelForSequenceClassification,
+    Spans: AutoModelForQuestionAnswering,
 }
 PROBLEMS = {"class": "single_label_classification", "labels": "multi_label_classification", "number": "regression"}
 LAST = re.compile(r"(?:.*\.)?(?:classifier|out_proj|qa_outputs)\.(weight|bias)")  # last layer of the library's heads
@@ -109,7 +110,7 @@ class Saving:
         """
         best = self.record
         compared = best.get("compared", {}) | {run["fingerprint"]: dev}
-        if best and (dev is None or dev <= (best["dev"] if best["dev"] is not None else LOWEST)):
+        if best and (dev is None or dev <= best["dev"]):
             artefacts.write_record(self.folder, best | {"compared": compared, "complete": False})
             return
         record = {"stage": "saved model", "of": self.of, "identity": self.identity, "fingerprint": run["fingerprint"],
@@ -153,8 +154,7 @@ def write_saved(folder: Path, model: nn.Module, task: DatasetTask, tried: Sequen
     else:
         config = {"model_type": OWN, "head": type(model).__name__, **name_labels(task)}
         artefacts.write_json(folder / "config.json", config | {"encoder": model.config.to_dict()})
-        weights = {name: tensor.contiguous() for name, tensor in model.state_dict().items() if name != "weights"}
-        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+        save_model(model, str(folder / "model.safetensors"), metadata={"format": "pt"})
     share_weights(folder)
     tokenizer = copy.deepcopy(task.tokenizer)
     tokenizer.model_max_length = longest
@@ -203,7 +203,7 @@ def to_library(model: nn.Module, task: DatasetTask, tried: Sequence[Example]) ->
         config.num_labels = model.score.out_features
     try:
         with torch.random.fork_rng(devices=[]):  # so that drawing first weights does not affect later random numbers
-            library = CLASSES[type(model)].from_config(config).float().eval()
+            library = CLASSES[type(task)].from_config(config).float().eval()
     except ValueError:  # no such class of this architecture
         return None
     pairs = pair_weights(model, library)
@@ -221,7 +221,7 @@ def pair_weights(model: nn.Module, library: PreTrainedModel) -> list[tuple[torch
     Returns None if one has no counterpart of its shape, or if our head is more than a linear layer.
     """
     weights, prefix = model.state_dict(), f"{library.base_model_prefix}."
-    if any(not name.startswith(("encoder.", "score.")) and name != "weights" for name in weights):
+    if any(not name.startswith(("encoder.", "score.")) for name in weights):
         return None  # a CRF, an LSTM
     pairs = []
     for name, theirs in library.state_dict().items():
@@ -255,11 +255,13 @@ def agree(model: nn.Module, library: PreTrainedModel, task: DatasetTask, tried: 
             theirs = theirs.masked_fill(~readable[..., None], -1e9).softmax(1)[readable]
         case _:
             ours, theirs = model(batch), output.logits
-            if model.target == "number":
-                theirs = theirs[:, 0]
-            else:
-                ours, theirs = (scores.sigmoid() if model.target == "labels" else scores.softmax(-1)
-                                for scores in (ours, theirs))  # fmt: skip
+            match model.target:
+                case "number":
+                    theirs = theirs[:, 0]
+                case "labels":
+                    ours, theirs = ours.sigmoid(), theirs.sigmoid()
+                case _:
+                    ours, theirs = ours.softmax(-1), theirs.softmax(-1)
     return torch.allclose(ours, theirs, rtol=SAME, atol=SAME)
 
 
@@ -289,19 +291,19 @@ def load_saved(folder: str | Path) -> Saved:
 
 def load_own(folder: Path, task: DatasetTask) -> nn.Module:
     """Load a model whose head has no class in the library."""
-    config = artefacts.read_json(folder / "config.json")["encoder"]
-    body = AutoModel.from_config(AutoConfig.for_model(**config)).float()
-    model = task.build(body, [])
-    model.load_state_dict(load_file(folder / "model.safetensors"))
+    config = AutoConfig.for_model(**artefacts.read_json(folder / "config.json")["encoder"])
+    model = task.build(loading.choose_class(config).from_config(config).float(), [])
+    load_model(model, folder / "model.safetensors")
     return model
 
 
 def load_library(folder: Path, task: DatasetTask) -> nn.Module:
     """Load a model of the library's class into our own."""
-    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    model = task.build(AutoModel.from_config(config).float(), [])
-    library_class = CLASSES[type(model)]
-    library, loading_info = library_class.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+    library, loading_info = CLASSES[type(task)].from_pretrained(
+        folder, dtype=torch.float32, output_loading_info=True, trust_remote_code=False
+    )
+    body_class = type(library.base_model)  # not that of AutoModel, which for T5 has a decoder too
+    model = task.build(body_class(library.config), [])
     pairs = pair_weights(model, library)
     if loading_info["missing_keys"] or pairs is None:
         raise ValueError("its weights are not those of its configuration")

@@ -27,7 +27,12 @@ def respell(tags: Sequence[str], scheme: str) -> list[str]:
         if letter != "O":
             begins = letter == "B" or i == 0 or split_tag(tags[i - 1]) not in (("B", kind), ("I", kind))
             ends = i + 1 == len(tags) or split_tag(tags[i + 1]) != ("I", kind)
-            letter = {"BIO": "IB"[begins], "IO": "I", "BIOUL": ("IL"[ends], "BU"[ends])[begins]}[scheme]
+            if scheme == "IO":
+                letter = "I"
+            elif scheme == "BIOUL" and ends:
+                letter = "U" if begins else "L"
+            else:
+                letter = "B" if begins else "I"
         respelt_tags.append(join_tag(letter, kind))
     return respelt_tags
 
@@ -96,8 +101,11 @@ class Tagging(DatasetTask):
             layers = [["I" if f"I-{kind}" in tags else "O" for tags in tags_of_words] for kind in self.layers]
         else:
             layers = [sentence.tags]
-        numbers = [[self.numbers.get(tag, 0) for tag in respell(tags, self.settings.scheme)] for tags in layers]
-        return [list(word) for word in zip(*numbers, strict=True)]
+        numbers_of_layers = []
+        for tags in layers:
+            respelt_tags = respell(tags, self.settings.scheme)
+            numbers_of_layers.append([self.numbers.get(tag, 0) for tag in respelt_tags])
+        return [list(numbers) for numbers in zip(*numbers_of_layers, strict=True)]
 
     def encode(self, sentences: Sequence[Sentence]) -> list[Example]:
         """Encode each sentence in as few sequences of at most `max_length` tokens as possible, split between words.
@@ -134,13 +142,20 @@ class Tagging(DatasetTask):
         labels = np.zeros((len(examples), words, len(self.layers)), dtype=np.int64)
         for i, example in enumerate(examples):
             count = len(example.positions)
-            positions[i, :count], mask[i, :count], labels[i, :count] = example.positions, True, example.target
+            positions[i, :count] = example.positions
+            mask[i, :count] = True
+            labels[i, :count] = example.target
         arrays = {"positions": positions, "words": mask, "labels": labels}
         if self.settings.characters:
             arrays["letters"] = spell([example.words for example in examples])
         if self.partial:
             arrays["possible"] = self.find_possible(examples, labels)
         return pad(examples, self.template.padding) | {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+    def join_layers(self, labels: Sequence[int]) -> str:
+        """Return the tag of a word from its labels in all layers, such as I-Population|I-Outcome."""
+        tags = [f"I-{kind}" for kind, label in zip(self.layers, labels, strict=True) if label]
+        return "|".join(tags) or "O"
 
     def find_possible(self, examples: Sequence[Example], labels: np.ndarray) -> np.ndarray:
         """Return a mask of the labels that a word may have, (sentences, words, 1, labels).
@@ -169,11 +184,7 @@ class Tagging(DatasetTask):
         for example, word_labels in zip(examples, labels, strict=True):
             labels_of_sentences[example.instance] += word_labels
         if self.dataset.overlapping:
-            return [
-                ["|".join(f"I-{kind}" for kind, label in zip(self.layers, word, strict=True) if label) or "O"
-                 for word in sentence]
-                for sentence in labels_of_sentences
-            ]  # fmt: skip
+            return [[self.join_layers(word) for word in sentence] for sentence in labels_of_sentences]
         tags = [to_bio([self.labels[label] for (label,) in sentence]) for sentence in labels_of_sentences]
         return [
             keep_types(sentence_tags, sentence.annotated)

@@ -61,6 +61,11 @@ class Texts(DatasetTask):
             return "labels"
         return "number" if self.dataset.family == "similarity" else "class"
 
+    @property
+    def reads_mentions(self) -> bool:
+        """Whether a text is encoded by its two mentions, which only relations have, and not by its first token."""
+        return self.dataset.family == "relations" and self.settings.encoding != "first token"
+
     def list_names(self, train: Sequence[Instance]) -> list[str]:
         match self.target:
             case "number":
@@ -85,14 +90,13 @@ class Texts(DatasetTask):
     def build(self, encoder: PreTrainedModel, train: Sequence[Instance]) -> heads.Classifier:
         loading.make_room(encoder, self.tokenizer)
         weights = None
-        if self.settings.weighted:
+        if self.settings.weighted and self.target == "class":
             counts = Counter(class_of(instance) for instance in train)
             weights = torch.tensor([len(train) / len(counts) / counts[name] for name in self.classes])
-        first_token = self.settings.encoding == "first token"
+        outputs, spans = len(self.classes) or 1, 2 if self.reads_mentions else 1
         return heads.Classifier(
-            encoder, len(self.classes) or 1, self.target, 1 if first_token else 2, first_token, self.settings.head,
-            self.settings.dropout, weights,
-        )  # fmt: skip
+            encoder, outputs, self.target, spans, self.settings.head, self.settings.dropout, weights
+        )
 
     def encode(self, instances: Sequence[Instance]) -> list[Example]:
         """Encode each instance as one sequence. `positions`: the spans of its encoding; `target`: a number or a list.
@@ -152,7 +156,7 @@ class Texts(DatasetTask):
         self.cut += len(kept) < len(ids)
         tokens, start = self.template.join([ids[i] for i in kept])
         whole_span = [self.template.place(tokens)]
-        if self.settings.encoding == "first token" or not spans:
+        if not self.reads_mentions:
             return tokens, start, [whole_span]
         position_of = {i: self.template.start + number for number, i in enumerate(kept)}
         positions = []
@@ -183,7 +187,8 @@ class Texts(DatasetTask):
         absent = np.ones_like(positions, dtype=bool)
         for i, example in enumerate(examples):
             for number, span in enumerate(example.positions):
-                positions[i, number, : len(span)], absent[i, number, : len(span)] = span, False
+                positions[i, number, : len(span)] = span
+                absent[i, number, : len(span)] = False
         dtype = torch.long if self.target == "class" else torch.float
         target = torch.tensor([example.target for example in examples], dtype=dtype)
         batch = {"positions": torch.from_numpy(positions), "labels": target}
@@ -193,16 +198,22 @@ class Texts(DatasetTask):
 
     def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list:
         """Return each sequence's predicted number, or the probabilities of its labels or classes."""
-        if self.target == "number":
-            return outputs.tolist()
-        return (outputs.sigmoid() if self.target == "labels" else outputs.softmax(-1)).tolist()
+        match self.target:
+            case "number":
+                return outputs.tolist()
+            case "labels":
+                return outputs.sigmoid().tolist()
+            case _:
+                return outputs.softmax(-1).tolist()
 
     def decode(self, instances: Sequence[Instance], examples: Sequence[Example], results: Sequence) -> list:
         """Return for each instance a number, the labels with probability >= 0.5, a class, or P(class 1) for ranking."""
         if self.target == "number":
             return list(results)
         if self.target == "labels":
-            return [tuple(n for n, p in zip(self.classes, rates, strict=True) if p >= 0.5) for rates in results]
+            return [
+                tuple(name for name, rate in zip(self.classes, rates, strict=True) if rate >= 0.5) for rates in results
+            ]
         if self.dataset.family == "ranking":
             return [rates[self.numbers["1"]] for rates in results]
         best = [self.classes[int(np.argmax(rates))] for rates in results]

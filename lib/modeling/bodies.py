@@ -45,20 +45,16 @@ def is_albert(body: nn.Module) -> bool:
 def list_layers(body: nn.Module) -> list[Layer]:
     """List the layers of a BertModel, ElectraModel or AlbertModel in the order in which they are applied."""
     if is_albert(body):  # its few groups of weights are shared among layers
-        depth, groups = body.config.num_hidden_layers, body.encoder.albert_layer_groups
-        shared_layers = [
-            Layer(
-                attention.query,
-                attention.key,
-                attention.value,
-                attention.dense,
-                attention.LayerNorm,
-                block.ffn,
-                block.ffn_output,
-                block.full_layer_layer_norm,
-            )
-            for block, attention in ((group.albert_layers[0], group.albert_layers[0].attention) for group in groups)
-        ]
+        shared_layers = []
+        for group in body.encoder.albert_layer_groups:
+            block = group.albert_layers[0]
+            attention = block.attention
+            layer = Layer(
+                attention.query, attention.key, attention.value, attention.dense, attention.LayerNorm,
+                block.ffn, block.ffn_output, block.full_layer_layer_norm,
+            )  # fmt: skip
+            shared_layers.append(layer)
+        depth = body.config.num_hidden_layers
         return [shared_layers[i * len(shared_layers) // depth] for i in range(depth)]
     return [
         Layer(

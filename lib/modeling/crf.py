@@ -27,19 +27,21 @@ class Crf(nn.Module):
         """
         is_word = words[:, :, None]
         labels = labels.where(is_word, 0)
+        sequence = torch.arange(scores.shape[0], device=scores.device)
         layer = torch.arange(scores.shape[2], device=scores.device)
+
         word_scores = scores.gather(-1, labels[..., None])[..., 0] * is_word
         before, after = labels[:, :-1], labels[:, 1:]
         step_scores = self.steps[layer, before, after] * is_word[:, 1:]
-        path_scores = word_scores.sum(1) + step_scores.sum(1)
+        first_label = labels[:, 0]
+        last_word = words.sum(1) - 1
+        last_label = labels[sequence, last_word]
 
-        ends = (words.sum(1) - 1)[:, None, None]
-        first = labels[:, 0]
-        last = labels.gather(1, ends.expand(-1, 1, len(layer)))[:, 0]
-        path_scores = path_scores + self.first[layer, first] + self.last[layer, last]
+        path_scores = word_scores.sum(1) + step_scores.sum(1)
+        path_scores = path_scores + self.first[layer, first_label]
+        path_scores = path_scores + self.last[layer, last_label]
         losses = self.log_total(scores, words) - path_scores
-        number_of_labels = words.sum() * len(layer)
-        return losses.sum() / number_of_labels
+        return losses.sum() / (words.sum() * scores.shape[2])
 
     def loss_of_any(self, scores: torch.Tensor, possible: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
         """Return the same loss for all possible label sequences together.

@@ -17,7 +17,8 @@ from lib.modeling import bodies
 from lib.modeling.crf import IMPOSSIBLE, Crf
 
 IGNORED = -100  # the label that cross-entropy ignores
-LAYER = re.compile(r"layer\w*\.(\d+)\.")  # in the name of a parameter: layer.0., layers.0., albert_layer_groups.0.
+# In the name of a parameter: layer.0., layers.0., albert_layer_groups.0., T5's block.0., in which are sublayers.
+LAYER = re.compile(r"(?:layer\w*|block)\.(\d+)\.")
 DEVIATION = 0.02  # standard deviation of a linear layer's first weights, as in BERT
 LETTERS = 20  # maximum letters of a word that are encoded
 KINDS = 383  # highest letter number: Unicode code points of Latin, 0 for none and the last for all others
@@ -193,9 +194,9 @@ class Classifier(nn.Module):
     """A classifier of whole texts: predicts a class, any of several labels, or a number.
 
     The states in each of a text's `spans` are max-pooled over positions, and the results concatenated to the text's
-    encoding. [CLS] is a span of one position; with `pooled`, the encoding goes through the encoder's pooler if it has
-    one, as in BERT. With biLSTM an LSTM reads all tokens, and the last states of both directions are the encoding (Gu
-    et al. 2021, 2.4.2 and Table 12, which does not say how).
+    encoding. A single span is [CLS]'s, whose state goes through the encoder's pooler if it has one, as in BERT. With
+    `kind` biLSTM an LSTM reads all tokens, and the last states of both directions are the encoding (Gu et al. 2021,
+    2.4.2 and Table 12, which does not say how); any other kind is linear, because a CRF is of words.
 
     `target`: class, labels or number. The loss is cross-entropy times the `weights` of the classes, cross-entropy of
     each label, or squared error. A batch has `positions` (sequences, spans, m), `absent` if some are padding (true
@@ -208,7 +209,6 @@ class Classifier(nn.Module):
         outputs: int,
         target: str,
         spans: int,
-        pooled: bool,
         kind: str,
         dropout: float,
         weights: torch.Tensor | None = None,
@@ -216,11 +216,11 @@ class Classifier(nn.Module):
         super().__init__()
         width = encoder.config.hidden_size
         self.encoder, self.config, self.target = encoder, encoder.config, target
-        self.pooled = pooled and kind == "linear"
+        self.pooled = spans == 1
         self.recurrent = Recurrent(width, width // 2) if kind == "biLSTM" else None
         self.dropout = nn.Dropout(dropout)
         self.score = linear(width * (1 if self.recurrent else spans), outputs)
-        self.register_buffer("weights", weights)
+        self.register_buffer("weights", weights, persistent=False)  # of the training set, not of the model
 
     def encoding(self, batch: Batch) -> torch.Tensor:
         """Return the encoding of each text, (sequences, width)."""

@@ -297,8 +297,10 @@ def try_out(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: st
     if not states.isfinite().all():
         raise StudyError(f"{title}: what it computes is not finite; is the file damaged?")
     first, last = len(frame.before), len(frame.before) + len(plain) - 1
-    if torch.equal(states[0], read([*ids[:last], other_id, *ids[last + 1 :]])[0]):
-        if torch.equal(states[last], read([*ids[:first], other_id, *ids[first + 1 :]])[last]):
+    with_other_last = [*ids[:last], other_id, *ids[last + 1 :]]
+    with_other_first = [*ids[:first], other_id, *ids[first + 1 :]]
+    if torch.equal(states[0], read(with_other_last)[0]):
+        if torch.equal(states[last], read(with_other_first)[last]):
             raise StudyError(f"{title}: its tokens see nothing of each other; does its attention need a GPU?")
         reason = "a decoder, or a model whose training diverged"
         raise StudyError(f"{title}: its first token sees nothing of what follows: {reason}")
@@ -328,7 +330,7 @@ def step_back(body: PreTrainedModel, first: list[int], second: list[int], paddin
     zeros = torch.zeros(2, 1, dtype=torch.long)
     words = torch.ones(2, 1, dtype=torch.bool)
     tagger = heads.Tagger(body, 1, 2, "linear", 0.1)
-    classifier = heads.Classifier(body, 2, "class", 1, True, "linear", 0.1)
+    classifier = heads.Classifier(body, 2, "class", 1, "linear", 0.1)
     finder = heads.SpanFinder(body)
     for head, head_inputs in (
         (tagger, {"positions": zeros, "words": words, "labels": zeros[..., None]}),

@@ -10,29 +10,32 @@ from lib.pretraining.blocks import Blocks
 
 def measure_batches(batches: Blocks, steps: int) -> list[dict]:
     """Measure the batches of the first steps; return rows `what, measured, wanted`, as shares unless they say count."""
+    paired = batches.pairs != "none"
     totals = Counter()
     for step in range(min(steps, len(batches))):
         batch = {name: tensor.numpy() for name, tensor in batches[step].items()}
         totals.update(count_masked(batches, step, batch))
-        if batches.pairs != "none":
+        if paired:
             segments = batches.cut(*batches.order(batches.list_sequences(step)))
             first_documents, _ = batches.text.find_documents(segments.first)
             second_documents, _ = batches.text.find_documents(segments.second)
             totals["true"] += int((batch["pair"] == 0).sum())
             totals["same document"] += int(((first_documents == second_documents) & (segments.pair == 1)).sum())
-    chosen, whole_words = totals["asked"], batches.masking.kind != "word-piece"
-    masked_share = totals["masked"] / chosen if chosen else np.nan
-    unchanged_share = totals["unchanged"] / chosen if chosen else np.nan
+
+    def share(part: str, whole: str) -> float:
+        return totals[part] / totals[whole] if totals[whole] else np.nan
+
+    masking, masked, unchanged = batches.masking, share("masked", "asked"), share("unchanged", "asked")
     rows = [
-        ("pieces asked for", chosen / totals["maskable"], totals["wanted"] / totals["maskable"]),
-        ("of these, hidden", masked_share, batches.masking.masked),
-        ("of these, replaced by a random piece", 1 - masked_share - unchanged_share, batches.masking.replaced),
-        ("of these, left as they are", unchanged_share, 1 - batches.masking.masked - batches.masking.replaced),
-        ("words asked for in part (count)", totals["split"], 0 if whole_words else None),
-        ("padding", totals["padding"] / totals["places"], None if batches.pairs != "none" else 0),
+        ("pieces asked for", share("asked", "maskable"), share("wanted", "maskable")),
+        ("of these, hidden", masked, masking.masked),
+        ("of these, replaced by a random piece", 1 - masked - unchanged, masking.replaced),
+        ("of these, left as they are", unchanged, 1 - masking.masked - masking.replaced),
+        ("words asked for in part (count)", totals["split"], None if masking.kind == "word-piece" else 0),
+        ("padding", share("padding", "places"), None if paired else 0),
     ]
-    if batches.pairs != "none":
-        rows.append(("pairs that follow each other in the text", totals["true"] / totals["sequences"], 0.5))
+    if paired:
+        rows.append(("pairs that follow each other in the text", share("true", "sequences"), 0.5))
     if batches.pairs == "next sentence":
         rows.append(("random segments of the same document (count)", totals["same document"], 0))
     return [dict(zip(("what", "measured", "wanted"), row, strict=True)) for row in rows]
@@ -52,11 +55,10 @@ def count_masked(batches: Blocks, step: int, batch: dict[str, np.ndarray]) -> di
     word_numbers = np.cumsum(word_starts).reshape(original.shape)  # numbered across all rows
     word_sizes = np.bincount(word_numbers[maskable])
     chosen_counts = np.bincount(word_numbers[rows, positions], minlength=len(word_sizes))
-    padding = int((~batch["attention_mask"]).sum()) if "attention_mask" in batch else 0
     return {
         "sequences": len(original),
         "places": original.size,
-        "padding": padding,
+        "padding": original.size - int(batch["counts"][1]),
         "maskable": int(maskable.sum()),
         "wanted": int(wanted.sum()),
         "asked": len(rows),

@@ -103,8 +103,8 @@ class Blocks:
 
     def prepare(self, steps: Sequence[int], part: int, parts: int) -> dict[int, dict[str, torch.Tensor]]:
         """Prepare the batches of a few steps together, because for a few sequences calls cost more than their work."""
-        sequence_numbers = [self.list_sequences(step, part, parts) for step in steps]
-        epochs, blocks, keys = self.order(np.concatenate(sequence_numbers))
+        numbers = np.stack([self.list_sequences(step, part, parts) for step in steps])
+        epochs, blocks, keys = self.order(numbers.ravel())
         padding = np.zeros((len(keys), self.length), bool)
         arrays = {}
         if self.pairs == "none":
@@ -113,19 +113,19 @@ class Blocks:
             segments = self.cut(epochs, blocks, keys)
             sequences, arrays["token_type_ids"], padding = self.join(segments)
             arrays["pair"] = segments.pair
-        shares = np.repeat([self.share_at(step) for step in steps], [len(n) for n in sequence_numbers])
+        sequences_each = numbers.shape[1]
+        shares = np.repeat([self.share_at(step) for step in steps], sequences_each)
         inputs, positions, targets = mask_tokens(sequences, keys, self.inventory, self.masking, shares)
         arrays |= {"input_ids": inputs, "positions": positions, "targets": targets}
-        batches, end = {}, 0
-        for step, sequences_of_step in zip(steps, sequence_numbers, strict=True):
-            rows = slice(end, end := end + len(sequences_of_step))
+        is_token = ~padding
+        batches = {}
+        for number, step in enumerate(steps):
+            rows = slice(number * sequences_each, (number + 1) * sequences_each)
             batch = {name: array[rows] for name, array in arrays.items()}
-            padded = int(padding[rows].sum())
-            if padded:
-                batch["attention_mask"] = ~padding[rows]
+            if not is_token[rows].all():
+                batch["attention_mask"] = is_token[rows]
             predicted = (batch["targets"] != IGNORED).sum()
-            counts = [predicted, batch["input_ids"].size - padded, len(sequences_of_step)]
-            batch["counts"] = np.array(counts, np.float32)
+            batch["counts"] = np.array([predicted, is_token[rows].sum(), sequences_each], np.float32)
             batches[step] = {name: torch.from_numpy(array) for name, array in batch.items()}
         return batches
 
@@ -186,17 +186,20 @@ class Blocks:
         first, second, first_length, second_length = begin, begin + length, length, size - length
 
         pair = (pair_chance < 0.5).astype(np.int64)
-        negatives = np.flatnonzero(pair)
         if self.pairs == "sentence order":
-            first[negatives], second[negatives] = second[negatives], first[negatives]
-            first_length[negatives], second_length[negatives] = second_length[negatives], first_length[negatives]
-        elif len(negatives):
-            second[negatives], second_length[negatives] = self.find_random(
-                *self.layout.pool(epochs[negatives], blocks[negatives], width),
-                document[negatives],
-                document_end[negatives],
-                (goal_size - length)[negatives],
-                place_chance[negatives],
+            first, second = np.where(pair, second, first), np.where(pair, first, second)
+            first_length = np.where(pair, second_length, first_length)
+            second_length = size - first_length
+        elif pair.any():
+            is_random = pair == 1
+            low, high = self.layout.pool(epochs[is_random], blocks[is_random], width)
+            second[is_random], second_length[is_random] = self.find_random(
+                low,
+                high,
+                document[is_random],
+                document_end[is_random],
+                (goal_size - length)[is_random],
+                place_chance[is_random],
             )
         return Segments(first, first_length, second, second_length, pair)
 

@@ -102,21 +102,19 @@ def mask_tokens(
     """
     chosen = choose_tokens(sequences, keys, inventory, masking, shares)
     sequence, position = np.nonzero(chosen)
+    original = sequences[sequence, position]
     slot = np.cumsum(chosen, axis=1)[sequence, position] - 1
     slots = masking.slots(sequences.shape[1])
     positions = np.zeros((len(sequences), slots), np.int64)
     targets = np.full((len(sequences), slots), IGNORED, np.int64)
     positions[sequence, slot] = position
-    targets[sequence, slot] = sequences[sequence, position]
+    targets[sequence, slot] = original
     chances = to_share(draw_numbers(keys, FATES, 2 * slots))
     fate, index = chances[sequence, slot], chances[sequence, slots + slot] * len(inventory.ordinary)
     replacement = inventory.ordinary[index.astype(np.int64)]
     inputs = sequences.copy()
-    inputs[sequence, position] = np.where(
-        fate < masking.masked,
-        inventory.mask,
-        np.where(fate < masking.masked + masking.replaced, replacement, sequences[sequence, position]),
-    )
+    kept_or_replaced = np.where(fate < masking.masked + masking.replaced, replacement, original)
+    inputs[sequence, position] = np.where(fate < masking.masked, inventory.mask, kept_or_replaced)
     return inputs, positions, targets
 
 

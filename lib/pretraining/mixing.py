@@ -85,17 +85,17 @@ class Simultaneous:
     def find_chunks(self, epochs: np.ndarray, files: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the places where the chunks of core and satellite begin in some files of some epochs."""
         size, core_chunks, satellite_chunks = self.chunks(width)
-        repeats, turns = np.divmod(epochs * satellite_chunks + files, core_chunks)
-        turns = permute(turns, core_chunks, make_keys(self.seed, REPEAT, repeats))
-        core_rest = self.core // width - core_chunks * size
-        core = turns * size + self.choose_rest(repeats, 0, core_rest)
-        satellite_rest = (len(self.text) - self.core) // width - satellite_chunks * size
-        satellite = files * size + self.choose_rest(epochs, 1, satellite_rest)
-        return core * width, self.core + satellite * width
-
-    def choose_rest(self, times: np.ndarray, side: int, rest: int) -> np.ndarray:
-        """Return how many of the blocks that fill no chunk are left out at the beginning, the rest at the end."""
-        return (make_keys(self.seed, REST, side, times) % np.uint64(rest + 1)).astype(np.int64)
+        files_before = epochs * satellite_chunks + files
+        repeats, turns = np.divmod(files_before, core_chunks)
+        core_chunk = permute(turns, core_chunks, make_keys(self.seed, REPEAT, repeats))
+        core_blocks = self.core // width
+        satellite_blocks = (len(self.text) - self.core) // width
+        # Blocks that fill no chunk: some are left out at the beginning, the others at the end.
+        core_skipped = make_keys(self.seed, REST, 0, repeats) % np.uint64(core_blocks % size + 1)
+        satellite_skipped = make_keys(self.seed, REST, 1, epochs) % np.uint64(satellite_blocks % size + 1)
+        core_block = core_chunk * size + core_skipped.astype(np.int64)
+        satellite_block = files * size + satellite_skipped.astype(np.int64)
+        return core_block * width, self.core + satellite_block * width
 
     def place(self, epochs: np.ndarray, blocks: np.ndarray, width: int) -> np.ndarray:
         size = self.chunks(width)[0]

@@ -76,16 +76,14 @@ def pretrain(
         plan.architecture, plan.body, len(tokenizer), plan.positions, plan.dropout, pairs=plan.pairs != "none"
     )
     begin = partial(set_first_weights, model, plan, corpora, tokenizer, initial, vectors)
+    batches = make_batches(plan, corpora, tokenizer, seed)
+    flops_of = partial(count_flops, model, batches, plan.adversarial)
+    evaluate = None
+    if held_out and plan.phases:
+        held_out_batches = make_held_out(plan, held_out, tokenizer, held_out_blocks)
+        evaluate = partial(measure_held_out, model, held_out_batches, device)
     log: list[dict] = []
-    if not plan.phases:
-        begin()
-    else:
-        batches = make_batches(plan, corpora, tokenizer, seed)
-        evaluate = None
-        if held_out:
-            held_out_batches = make_held_out(plan, held_out, tokenizer, held_out_blocks)
-            evaluate = partial(measure_held_out, model, held_out_batches, device)
-        flops_of = partial(count_flops, model, batches, plan.adversarial)
+    if plan.phases:
         log = training.train(
             model,
             batches,
@@ -97,7 +95,7 @@ def pretrain(
             progress=Progress(f"{folder.name} on {', '.join(text.name for text in corpora)}", curve=True),
             begin=begin,
             evaluate=evaluate,
-            evaluations=batches.evaluations(evaluations) if held_out else (),
+            evaluations=batches.evaluations(evaluations) if evaluate else (),
             micro_batch=machine.micro_batch,
             workers=machine.workers,
             compiled=machine.compile and not plan.adversarial,
@@ -105,12 +103,15 @@ def pretrain(
             folder=unfinished,
             fingerprint=record["fingerprint"],
         )
+    else:
+        begin()
     if not device.is_main_process:
         return None
+    last = log[-1] if log else {"tokens": 0, "seconds": 0}
     record = record | models.count_parameters(model) | {
-        "tokens": log[-1]["tokens"] if log else 0,
-        "seconds": round(log[-1]["seconds"]) if log else 0,
-        "FLOPs": sum(map(flops_of, range(len(batches)))) if log else 0.0,
+        "tokens": last["tokens"],
+        "seconds": round(last["seconds"]),
+        "FLOPs": sum(map(flops_of, range(len(batches))), 0.0),
         "device": training.describe_device(device),
     }  # fmt: skip
     with artefacts.whole_folder(folder) as new_folder:
@@ -185,8 +186,9 @@ class Phases:
         return phase, step - self.bounds[phase]
 
     def __getitem__(self, key: tuple[int, int, int]) -> dict[str, torch.Tensor]:
-        phase, step = self.find(key[0])
-        return self.parts[phase][step, *key[1:]]
+        step, part, parts = key
+        phase, step = self.find(step)
+        return self.parts[phase][step, part, parts]
 
     def shape(self, step: int) -> tuple[int, int]:
         """Return the number of sequences of a step, and their length."""
@@ -295,11 +297,11 @@ def measure_held_out(model: torch.nn.Module, batches: blocks.Blocks, device) -> 
 def count_flops(model: torch.nn.Module, batches: Phases, adversarial: bool, step: int) -> float:
     """Return the FLOPs of one step: those of matrix multiplications, forward and backward."""
     phase, _ = batches.find(step)
-    sequences, length = batches.shape(step)
-    slots = batches.parts[phase].masking.slots(length)
+    part = batches.parts[phase]
     generator = model.generator.config if isinstance(model, models.Electra) else None
     passes = objectives.ADVERSARIAL_PASSES if adversarial else 1.0
-    return passes * sequences * costs.training_flops(model.config, length, slots, generator)
+    slots = part.masking.slots(part.length)
+    return passes * part.batch_size * costs.training_flops(model.config, part.length, slots, generator)
 
 
 def read_log(folder: Path) -> list[dict]:

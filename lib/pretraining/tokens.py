@@ -81,9 +81,8 @@ def pack(texts: Iterable[str], tokenizer, folder: Path, hold_out: int = HELD_OUT
     counts = {"type": dtype.__name__, "left out": 0} | {split: {"pieces": 0, "documents": 0} for split in SPLITS}
     texts = iter(texts)
     with all_cores(), ExitStack() as open_files:
-        files = {
-            name: open_files.enter_context(open(folder / name, "wb")) for split in SPLITS for name in file_names(split)
-        }
+        names = [f"{split}.{content}" for split in SPLITS for content in ("ids", "starts")]
+        files = {name: open_files.enter_context(open(folder / name, "wb")) for name in names}
         for split in SPLITS:
             files[f"{split}.starts"].write(np.int64(0).tobytes())
         while batch := list(islice(texts, 500)):
@@ -106,10 +105,6 @@ def hash_text(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big")
 
 
-def file_names(split: str) -> tuple[str, str]:
-    return f"{split}.ids", f"{split}.starts"
-
-
 def open_packed(folder: Path, split: str = "train", name: str = "") -> Tokens:
     """Map one split of packed texts into memory; messages call it `name`, by default the folder's.
 
@@ -121,14 +116,16 @@ def open_packed(folder: Path, split: str = "train", name: str = "") -> Tokens:
     counts, name = record[split], name or folder.name
     if not counts["documents"]:
         raise StudyError(f"{name}, {split.replace('_', ' ')}: no document; the corpus is too small")
-    arrays = []
-    for file_name, dtype, length in zip(
-        file_names(split), (record["type"], "int64"), (counts["pieces"], counts["documents"] + 1), strict=True
-    ):
-        path, expected = folder / file_name, length * np.dtype(dtype).itemsize
-        size = path.stat().st_size if path.is_file() else None
-        if size != expected:
-            problem = "missing" if size is None else f"{size:,} bytes where {expected:,} were written"
-            raise StudyError(f"{show_path(path)}: {problem}; delete the folder {show_path(folder)} and run again")
-        arrays.append(np.memmap(path, dtype=dtype, mode="r"))
-    return Tokens(*arrays, name)
+    ids = map_array(folder / f"{split}.ids", record["type"], counts["pieces"])
+    starts = map_array(folder / f"{split}.starts", "int64", counts["documents"] + 1)
+    return Tokens(ids, starts, name)
+
+
+def map_array(path: Path, dtype: str, length: int) -> np.memmap:
+    """Map a file of packed text into memory. Raises StudyError if it is missing or of another length."""
+    expected = length * np.dtype(dtype).itemsize
+    size = path.stat().st_size if path.is_file() else None
+    if size != expected:
+        problem = "missing" if size is None else f"{size:,} bytes where {expected:,} were written"
+        raise StudyError(f"{show_path(path)}: {problem}; delete the folder {show_path(path.parent)} and run again")
+    return np.memmap(path, dtype=dtype, mode="r")

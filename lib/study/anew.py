@@ -36,7 +36,7 @@ def list_unsaved(study: Study, model: str, datasets: list[str], protocol: str, f
     unsaved, seeds = [], params.list_seeds(study.encoder(model).key, study.scale)
     for dataset in datasets:
         finetuning = study.finetuning(model, dataset, protocol)
-        saved.check_free(folder / dataset, finetuning.describe_saved({"protocol": protocol}))
+        saved.check_free(folder / dataset, finetuning.describe_saved(protocol))
         if not saved.is_complete(folder / dataset, finetuning.identify_saved(seeds)):
             unsaved.append(dataset)
     return unsaved

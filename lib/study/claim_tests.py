@@ -311,5 +311,8 @@ def hold_against_print(entities: pd.DataFrame, note: str) -> Judgement:
 def judge_by_set(differences: list[list[float]], relation: statistics.Relation = "beats", margin=0.0) -> Judgement:
     """Judge the mean over datasets of differences that are averaged over seeds, for a single pretraining."""
     estimate = statistics.estimate_mean([float(np.mean(values)) for values in differences])
-    runs = {"n_sets": len(differences), "n_pretrainings": 1, "n_seeds": min(map(len, differences))}
-    return Judgement(**statistics.judge(estimate, relation, margin), n=sum(map(len, differences)), **runs)
+    n_seeds = [len(values) for values in differences]
+    return Judgement(
+        **statistics.judge(estimate, relation, margin), n=sum(n_seeds), n_sets=len(n_seeds), n_pretrainings=1,
+        n_seeds=min(n_seeds),
+    )  # fmt: skip

@@ -241,14 +241,6 @@ CLAIMS = (
 NOT_TESTED = {claim.key: claim.not_tested for claim in CLAIMS}
 
 
-def is_corrected(claim: Claim) -> bool:
-    """Return whether a claim's p is corrected for multiple testing, whether or not it has been measured.
-
-    Page 00 fixes the number of such claims.
-    """
-    return claim.test.by_interval
-
-
 def find_claim(key: str) -> Claim:
     """Return the claim with this key. Raises StudyError with the nearest names if there is none."""
     claim = next((candidate for candidate in CLAIMS if candidate.key == key), None)
@@ -276,7 +268,7 @@ def judge_claims(study: "Study") -> pd.DataFrame:
     correction is weakened.
     """
     rows = [judge_alone(claim, study) for claim in CLAIMS]
-    family = [row for row, claim in zip(rows, CLAIMS, strict=True) if is_corrected(claim)]
+    family = [row for row, claim in zip(rows, CLAIMS, strict=True) if claim.test.by_interval]
     p_values = statistics.correct([1.0 if np.isnan(row["p"]) else row["p"] for row in family])
     for row, p_value in zip(family, p_values, strict=True):
         if not np.isnan(row["p"]):

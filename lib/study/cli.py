@@ -138,14 +138,11 @@ def run_targets(options: argparse.Namespace) -> int:
         scale = "released-quick"
     if options.list:
         return print_targets(scale)
-    if words in (["report"], ["record"]) and (options.dry_run or options.status):
-        raise StudyError(f"'{words[0]}' takes neither --dry-run nor --status")
-    if words == ["report"]:
+    if words in (["report"], ["record"]):
+        if options.dry_run or options.status:
+            raise StudyError(f"'{words[0]}' takes neither --dry-run nor --status")
         with the_only_study():
-            return finish(scale, failed=False)
-    if words == ["record"]:
-        with the_only_study():
-            return take_over_results(scale)
+            return finish(scale, failed=False) if words == ["report"] else take_over_results(scale)
     words = [word for word in words if word != "report"]  # every run ends with the report
     if options.again and not words:
         raise StudyError(f"--again makes anew what is named: ./run_all.sh {scale} pubmedbert --again")
@@ -266,6 +263,10 @@ def check_targets(targets: plan.Plan, partial: bool) -> None:
                 f"{show_path(folder)} lacks files of {', '.join(missing)}: ./run_all.sh data {' '.join(missing)} "
                 "fetches them; --partial goes on with what is there"
             )
+        for (table,) in targets.asked["table"]:
+            for dataset, why_missing in targets.datasets_of(table).items():
+                if why_missing:
+                    print(f"{table}: left out: {dataset}: {why_missing}")
     for dataset in targets.study.budget.datasets or []:
         registry.lookup(dataset)
     for stage, keys in targets.jobs.items():
@@ -276,17 +277,15 @@ def check_targets(targets: plan.Plan, partial: bool) -> None:
 def find_groups(targets: plan.Plan) -> set[str] | None:
     """Return the groups of params/downloads.yaml that the targets read; None stands for all of them.
 
-    None for a page, an explored encoder, fine-tuning or tuning, because these use whatever datasets are at hand. If
-    every dataset is the user's own, only the groups with corpus text.
+    Those of a table include datasets that are not at hand. None for a page, an explored encoder, fine-tuning or tuning,
+    because these use whatever datasets are at hand. If every dataset is the user's own, only the groups with corpus
+    text.
     """
     if any(targets.asked[stage] for stage in ("page", "explored", "finetune", "tuning")):
         return None
-    runs = []
-    for (table,) in targets.asked["table"]:
-        runs += targets.runs_of_tables.get(table, [])
+    datasets = {dataset for (table,) in targets.asked["table"] for dataset in targets.datasets_of(table)}
     for model, protocol in targets.asked["evaluation"]:
-        runs += targets.requested(model, protocol)
-    datasets = {dataset for _, dataset, _ in runs}
+        datasets |= {dataset for _, dataset, _ in targets.requested(model, protocol)}
     patterns = set()  # of the corpora's raw files
     for (key,) in targets.jobs["corpus"]:
         patterns |= {params.load("sources", source).files for source in targets.study.corpus(key).sources}

@@ -63,5 +63,7 @@ def choose_comparison(study: "Study") -> Comparison | None:
 def list_contrast_runs(study: "Study") -> list[params.RunKey]:
     """List model, dataset and protocol of every run whose predictions are compared."""
     comparison = choose_comparison(study)
-    pair = (comparison.general, comparison.biomedical) if comparison else ()
-    return [(model, key, comparison.protocol) for key in (comparison.datasets if comparison else ()) for model in pair]
+    if comparison is None:
+        return []
+    pair = comparison.general, comparison.biomedical
+    return [(model, key, comparison.protocol) for key in comparison.datasets for model in pair]

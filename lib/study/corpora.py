@@ -86,12 +86,10 @@ class Corpus(params.Registered):
         def write(new: Path) -> dict:
             inputs, path = [], new / "documents.parquet"
             for (source, file), rows_path in rows.items():
-                record, left_out = (
-                    artefacts.read_record(rows_path.parent),
-                    params.load("sources", source).leave_out.get(file),
-                )
-                counted = record["read"], record["too long"], record["unknown headings"]
-                inputs.append(Rows(rows_path, source, file, *counted, left_out))
+                record = artefacts.read_record(rows_path.parent)
+                counted = {name: record[name] for name in ("read", "too long", "unknown headings")}
+                left_out = params.load("sources", source).leave_out.get(file)
+                inputs.append(Rows(rows_path, source, file, counted, left_out))
             counts = build_corpus(inputs, path, rules, choose_rule(settings.selection), settings.part, self.until)
             names = ["read", "kept", "words", "bytes", "unknown headings", *REASONS]
             totals = pd.DataFrame(counts)[names].sum()

@@ -8,6 +8,7 @@ import math
 import textwrap
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import matplotlib
@@ -25,6 +26,10 @@ from matplotlib.ticker import LogFormatter, ScalarFormatter
 
 from lib.finetuning.runs import average_folds
 from lib.progress import draw_log
+from lib.study.show import without_encoder
+
+if TYPE_CHECKING:
+    from lib.study import Study
 
 STYLE = {
     "svg.hashsalt": "study",  # so that the same figure has the same bytes
@@ -108,10 +113,11 @@ def format_values(axes, label: str, x: float, y: float) -> str:
         if isinstance(axis.get_major_formatter(), ScalarFormatter | LogFormatter):
             rounded = float(f"{value:.4g}")
             numbers.append(f"{axis.get_label_text()} {rounded:,g}".strip())
-        else:
-            ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
-            words += [tick.get_text().replace("\n", " ") for position, tick in ticks if math.isclose(position, value)]
-    return ", ".join(filter(None, (*words, *numbers)))
+            continue
+        for position, tick in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True):
+            if math.isclose(position, value):
+                words.append(tick.get_text().replace("\n", " "))
+    return ", ".join(text for text in (*words, *numbers) if text)
 
 
 def show(figure: Figure) -> None:
@@ -171,19 +177,20 @@ def draw_effects(axis, frame: pd.DataFrame) -> None:
     axis.set_ylim(len(frame) - 0.5, -0.5)
 
 
-def runs(done: Collection[dict], references: Iterable[dict[str, float]]) -> Figure:
-    """Plot, in a row for each dataset, the loss of each seed on one fold, and the test scores beside references.
+def runs(study: "Study", done: Collection[dict]) -> Figure:
+    """Plot, in a row for each dataset, the loss of each seed on one fold, and the test scores beside the baselines.
 
-    `done`: results of Study.finetune; `references`: from show.without_encoder, one for each result.
+    `done`: results of Study.finetune.
     """
     figure, axes = new_figure(8, 2.8 * len(done), columns=2, rows=len(done))
-    for (loss_axes, score_axes), result, baselines in zip(axes, done, references, strict=True):
+    for (loss_axes, score_axes), result in zip(axes, done, strict=True):
         for run in result["runs"]:
             if run["fold"] == 1:
                 draw_log(loss_axes, f"seed {run['seed']}", run["log"])
         loss_axes.legend(fontsize=7)
         main_score, seeds = result["main score"], average_folds(result)
         score_axes.plot(list(seeds), [seed_scores[main_score] for seed_scores in seeds.values()], "o", label="test set")
+        baselines = without_encoder(study, result)
         for (name, value), style in zip(baselines.items(), (":", "--", "-."), strict=False):
             score_axes.axhline(value, color="grey", linestyle=style, label=name)
         score_axes.set(xlabel="seed", ylabel=main_score, xticks=list(seeds), title=result["dataset"])

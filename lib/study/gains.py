@@ -43,8 +43,9 @@ def tabulate_gains(study: "Study") -> pd.DataFrame:
 
 def average_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return a line for each run of the study's own models: the main score, averaged over folds, then over seeds."""
-    is_ours = runs["model"].map(lambda model: params.is_model(model) or model in params.BASELINES).astype(bool)
-    seeds = scores.keep_main(runs[is_ours]).groupby([*tables.RUN, *tables.SEED])["value"].mean()
+    own_models = [model for model in runs["model"].unique() if params.is_model(model) or model in params.BASELINES]
+    main_runs = scores.keep_main(runs[runs["model"].isin(own_models)])
+    seeds = main_runs.groupby([*tables.RUN, *tables.SEED])["value"].mean()
     return seeds.groupby(tables.RUN).mean().rename("ours").reset_index()
 
 

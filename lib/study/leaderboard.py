@@ -108,25 +108,21 @@ def make_runs(sent: Sent, name: str, task: Task) -> list[dict]:
 
 def make_printed_lines(study: "Study") -> pd.DataFrame:
     """Return the papers' printed scores, each under its paper's protocol and without spread."""
-    protocols = name_protocols()
-    lines = [
-        describe_dataset(line["dataset"])
-        | {"protocol": protocols[line["paper"]], "paper": line["paper"], "model": f"{line['whose']} ({line['table']})"}
-        | {"kind": "printed", "ours": line["published"], "source": "published/scores.csv"}
-        for line in scores.list_registered_scores(study, protocols).to_dict("records")
-    ]
+    lines, protocols = [], results.list_protocols()
+    for printed in scores.list_registered_scores(study, protocols).to_dict("records"):
+        dataset = registry.lookup(printed["dataset"])
+        lines.append({
+            "task": result_files.name_task(dataset),
+            "dataset": dataset.key,
+            "score": dataset.main_score,
+            "protocol": protocols[printed["paper"]],
+            "paper": printed["paper"],
+            "model": f"{printed['whose']} ({printed['table']})",
+            "kind": "printed",
+            "ours": printed["published"],
+            "source": "published/scores.csv",
+        })  # fmt: skip
     return pd.DataFrame(lines, columns=COLUMNS)
-
-
-def name_protocols() -> dict[str, str]:
-    """Map each paper to its own protocol."""
-    return dict(zip(results.list_papers(), results.list_protocols(), strict=True))
-
-
-def describe_dataset(key: str) -> dict:
-    """Return a registered dataset's task, key and main score, as in COLUMNS."""
-    dataset = registry.lookup(key)
-    return {"task": result_files.name_task(dataset), "dataset": key, "score": dataset.main_score}
 
 
 def make_baseline_lines(study: "Study", lines: pd.DataFrame, files: Iterable[Sent]) -> pd.DataFrame:
@@ -137,7 +133,8 @@ def make_baseline_lines(study: "Study", lines: pd.DataFrame, files: Iterable[Sen
     keys = lines["dataset"].unique()
     baselines = {task.dataset.path: task.baselines for file in files for task in file.content.results}
     baselines |= result_files.find_baselines(study, [key for key in keys if key in registry.DATASETS])
-    dataset_lines = lines.assign(protocol=lines["paper"].map(name_protocols())).drop_duplicates(["paper", "dataset"])
+    lines = lines.assign(protocol=lines["paper"].map(results.list_protocols()))
+    dataset_lines = lines.drop_duplicates(["paper", "dataset"])
     baseline_lines = []
     for line in dataset_lines[["task", "dataset", "score", "protocol", "paper"]].to_dict("records"):
         for kind, value in baselines.get(line["dataset"], {}).items():

@@ -89,13 +89,14 @@ def read_words(plan: "Plan") -> dict[str, Keys]:
     return {"corpus": [] if plan.study.corpus("pubmed").why_not else [("pubmed",)]}
 
 
-def list_read_documents(plan: "Plan") -> dict[str, Keys]:
+def read_documents(plan: "Plan") -> dict[str, Keys]:
     """Return the documents of every corpus that can be built."""
     documents = [file for key in params.keys("corpora") for file in plan.study.corpus(key).files]
     return {"documents": list(dict.fromkeys(documents))}
 
 
-def state_of_terms(plan: "Plan") -> dict[str, Keys]:
+def read_medical_terms(plan: "Plan") -> dict[str, Keys]:
+    """Return the vocabularies at hand that are trained here, and the corpus that the terms are counted in."""
     return {
         "vocabulary": plan.trained(vocabulary.key for vocabulary in vocabularies.at_hand(plan.study)),
         "corpus": [("pubmed",)],
@@ -136,7 +137,7 @@ PAGES = {
         "tables/datasets.csv",
         lambda study: [dataset_files(study), dump_tables("counts")],
     ),
-    "14_leaks": Page("tables/leaks.csv", dataset_files, list_read_documents),
+    "14_leaks": Page("tables/leaks.csv", dataset_files, read_documents),
     BASELINE_PAGE: Page(
         "tables/baselines.csv",
         lambda study: [
@@ -153,7 +154,7 @@ PAGES = {
     "21_medical_terms": Page(
         "tables/pieces.csv",
         lambda study: [dump("vocabularies"), dump_tables("terms"), vocabulary_files(study), printed()],
-        state_of_terms,
+        read_medical_terms,
     ),  # fmt: skip
     "24_simultaneous_pretraining": Page("tables/wada-figure-3.csv", reads=read_amplified),
     "25_models_side_by_side": Page(

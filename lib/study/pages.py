@@ -1,24 +1,33 @@
-"""Notebook output besides the results: versions, settings, rows of data, the notice on made-up data."""
+"""Notebook output besides the results: versions, settings, rows of data, controls, the notice on made-up data."""
 
 import ast
+import os
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from IPython import get_ipython
 from IPython.display import HTML, Markdown, display
 
-from lib import provenance
+from lib import progress, provenance
 from lib.benchmarks.instances import Instance, Sentence
+from lib.errors import StudyError
 from lib.places import show_path
-from lib.study import params, paths, show, widgets
+from lib.study import open_study, params, paths, show
+from lib.study.study import Study
 
+if TYPE_CHECKING:
+    from ipywidgets import VBox
+
+SESSION = "JPY_SESSION_NAME"  # environment variable that a Jupyter server sets for the kernel of a page it opens
 REGISTERED = {  # parameters of pages -> the kind of settings whose keys they take
     "scale": "scales", "corpus": "corpora", "vocabulary": "vocabularies", "model": "models", "protocol": "protocols"
 }  # fmt: skip
 
 
-def open_page(scale: str, own_data: bool = False) -> None:
-    """Show versions, device, commit and scale, and a notice if the data are made up.
+def open_page(scale: str, own_data: bool = False) -> Study:
+    """Open the study; show versions, device, commit and scale, and a notice if the data are made up.
 
     In JupyterLab, also show a dropdown for each parameter with registered values. `own_data`: all datasets of the page
     are the user's own. Raises StudyError if the notebook was given parameters that it does not have, as `papermill -p`
@@ -26,16 +35,17 @@ def open_page(scale: str, own_data: bool = False) -> None:
     """
     variables = get_ipython().user_ns
     compare_parameters(variables.get("In", []))
-    if widgets.is_live():
-        display(widgets.ask_for_parameters(variables, list_choices(variables)))
+    if is_live():
+        display(ask_for_parameters(variables, list_choices(variables)))
     versions = ", ".join(f"{name} {version}" for name, version in provenance.versions().items())
-    budget = params.load("scales", scale)
-    display(Markdown(f"Scale **{budget.title}**{name_device()} · commit `{provenance.commit()}` · {versions}"))
-    if budget.made_up:
+    study = open_study(scale)
+    display(Markdown(f"Scale **{study.budget.title}**{name_device()} · commit `{provenance.commit()}` · {versions}"))
+    if study.budget.made_up:
         notice = f"**Made-up data.** {(paths.MADE_UP / 'README.md').read_text().strip()}"
         if own_data:
             notice = "**A trial.** The data are your own, the training lasts seconds."
         display(Markdown(f"> {notice} Its numbers are not findings."))
+    return study
 
 
 def compare_parameters(cells: list[str]) -> None:
@@ -63,6 +73,58 @@ def list_choices(variables: dict) -> dict[str, list[str]]:
     return choices
 
 
+def is_live() -> bool:
+    """Return whether a person has the page open: a Jupyter server started its kernel, not a run of the study."""
+    return SESSION in os.environ and progress.FILE not in os.environ
+
+
+def ask_for_sentence(show: Callable[..., None], text: str = "", choices: Sequence[str] = ()) -> "VBox | None":
+    """Return a field for a sentence, a dropdown of `choices` if there are any, and a button; None in batch.
+
+    The button displays `show(text)`, or with choices `show(text, choice)`, or the message of a StudyError. The first
+    choice is selected.
+    """
+    if not is_live():
+        return None
+    import ipywidgets  # imported here because only an open page needs it
+
+    field = ipywidgets.Textarea(value=text, description="Sentence", layout={"width": "95%"})
+    choice = ipywidgets.Dropdown(options=choices, description="Encoder")
+    button, output = ipywidgets.Button(description="Show"), ipywidgets.Output()
+
+    def redo(_) -> None:
+        button.disabled = True
+        output.clear_output()
+        with output:
+            try:
+                show(field.value, choice.value) if choices else show(field.value)
+            except StudyError as error:
+                print(error)
+        button.disabled = False
+
+    button.on_click(redo)
+    return ipywidgets.VBox([field, *([choice] if choices else []), button, output])
+
+
+def ask_for_parameters(variables: dict, choices: Mapping[str, Sequence[str]]) -> "VBox | None":
+    """Return a dropdown for each parameter, which sets it in the page's `variables`; None without choices."""
+    if not choices:
+        return None
+    import ipywidgets
+
+    def choose(change) -> None:
+        variables[change["owner"].description] = change["new"]
+
+    fields = [
+        ipywidgets.Dropdown(options=sorted({*options, variables[name]}), value=variables[name], description=name)
+        for name, options in choices.items()
+    ]
+    for field in fields:
+        field.observe(choose, "value")
+    hint = ipywidgets.HTML("Then, with this cell selected: Run ▸ Run Selected Cell and All Below.")
+    return ipywidgets.VBox([*fields, hint])
+
+
 def name_device() -> str:
     """Name the device on pages that have imported torch; other pages are spared that import."""
     torch = sys.modules.get("torch")
@@ -80,14 +142,16 @@ def show_settings(*parts: tuple[str, str], scale: str | None = None) -> HTML:
     return show.table([row for kind, key in parts for row in params.explain(kind, key)])
 
 
-def show_counts(rows, reasons) -> HTML:
+def show_counts(rows) -> HTML:
     """Show the counts of documents read, left out by reason, and kept.
 
     Reasons that removed nothing are hidden, and so are MeSH headings missing from the tree if there are none.
     """
+    from lib.corpora.build import REASONS  # here, so that other pages need not wait
+
     table = pd.DataFrame(rows)
-    optional = (*reasons, "lines dropped", "unknown headings")  # shown unless all are zero
-    names = ("corpus", "source", "file", "read", *reasons, "lines dropped", "kept", "words", "unknown headings")
+    optional = (*REASONS, "lines dropped", "unknown headings")  # shown unless all are zero
+    names = ("corpus", "source", "file", "read", *REASONS, "lines dropped", "kept", "words", "unknown headings")
     return show.table(table[[name for name in names if name in table and (name not in optional or table[name].any())]])
 
 

@@ -156,9 +156,7 @@ def judge_pairs(part: Pairs, study: "Study", source: Tabulated) -> Judgement:
     better, than = (align(side, places) for side in sides)
     means = {place: (statistics.find_mean(better[place]), statistics.find_mean(than[place])) for place in places}
     tested = [better] if part.at_chance else [better, than]
-    kept = [
-        place for place in places if not any(is_chance(side[place], baselines["chance"][place]) for side in tested)
-    ]
+    kept = [place for place in places if not any(is_chance(side[place], baselines["chance"][place]) for side in tested)]
     lost = [
         f"{place} ({better_mean - than_mean:+.2f})"
         for place, (better_mean, than_mean) in means.items()
@@ -353,10 +351,11 @@ def list_sides(part: Pairs, cells: pd.DataFrame, seeds: pd.DataFrame) -> list[di
     """Return our scores of both sides: place -> pretraining -> scores of the seeds that all names of the side have."""
     cell_names = cells[[*tables.PLACE, "name", "place"]].drop_duplicates(tables.PLACE)
     ours = seeds.dropna(subset="ours").merge(cell_names, on=tables.PLACE)
-    return [list_side(ours, names) for names in (part.names[:1], part.names[1:])]
+    better, *than = part.names
+    return [list_side(ours, [better]), list_side(ours, than)]
 
 
-def list_side(ours: pd.DataFrame, names: tuple[str, ...]) -> dict[str, dict[int, list[float]]]:
+def list_side(ours: pd.DataFrame, names: list[str]) -> dict[str, dict[int, list[float]]]:
     """Return the scores of one side, the mean over its names, in the same form."""
     rows = ours[ours["name"].isin(names)]
     by_seed = rows.groupby(["place", *tables.SEED], sort=False)["ours"]

@@ -20,7 +20,6 @@ from lib.study import (
     state,
     vocabularies,
 )
-from lib.study.keys import flatten_settings
 from lib.study.page_jobs import BASELINE_PAGE, PAGES, Keys, each
 
 ON_GPUS = ("gpu", "paper", "released", "released-quick")  # scales whose jobs request GPUs
@@ -199,8 +198,8 @@ class Plan:
         recorded = receipts.read_job_settings(receipts.name(self.scale, stage, keys))
         if recorded is None:
             return []
-        old_settings = dict(flatten_settings("", recorded))
-        new_settings = dict(flatten_settings("", self.state(stage, *keys)))
+        old_settings = dict(params.flatten_settings("", recorded))
+        new_settings = dict(params.flatten_settings("", self.state(stage, *keys)))
         differences = []
         for name in old_settings | new_settings:
             old, new = old_settings.get(name, "none"), new_settings.get(name, "none")
@@ -229,6 +228,23 @@ class Plan:
     @cached_property
     def runs_of_tables(self) -> dict[str, list[params.RunKey]]:
         return {key: published.list_table_runs(self.study, key) for key in params.load_tables("scores", "curves")}
+
+    def datasets_of(self, table: str) -> dict[str, str]:
+        """Return the datasets that a table shows at this scale, each with why it is left out, empty if it is not."""
+        settings, budget = params.load("tables", table), self.study.budget
+        if settings.kind in ("counts", "lengths"):
+            return {dataset: self.study.why_missing(dataset) for dataset in settings.rows.values()}
+        reasons = {}
+        for line in published.list_lines(self.study, table) if settings.kind in ("scores", "curves") else []:
+            model, dataset, protocol = line["model"], line["dataset"], line["protocol"]
+            if not model or not dataset or budget.datasets is not None and dataset not in budget.datasets:
+                continue
+            if published.why_not_planned(self.study, model, [dataset], protocol):
+                continue
+            reasons[dataset] = reasons.get(dataset) or published.why_not_run(self.study, model, dataset, protocol)
+            if first := self.study.protocol(protocol, dataset).first_on:
+                reasons.setdefault(first, "")  # its reason is given for the dataset that is trained on next
+        return reasons
 
     @cached_property
     def planned(self) -> dict[tuple[str, ...], list[params.RunKey]]:

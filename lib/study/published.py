@@ -5,7 +5,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from lib.benchmarks import registry, versions
 from lib.benchmarks.definitions import list_pairs
@@ -14,14 +13,6 @@ from lib.study import params, paths, results
 
 if TYPE_CHECKING:
     from lib.study import Study
-
-
-def tabulate_cells(study: "Study", key: str) -> pd.DataFrame:
-    """Return a table of scores or a figure as a frame, as Study.published describes.
-
-    Raises StudyError if the table is of another kind.
-    """
-    return pd.DataFrame(list_lines(study, key))
 
 
 def list_lines(study: "Study", key: str) -> list[dict]:
@@ -53,7 +44,7 @@ def list_compared(study: "Study") -> list[params.RunKey]:
     for key in params.load_tables("scores"):
         planned += list_table_runs(study, key)
     planned += [run for run in study.budget.panel_runs() if not study.why_not(run[1])]
-    protocols = results.list_protocols()
+    protocols = results.list_protocols().values()
     paper_runs = list(dict.fromkeys(run for run in planned if run[2] in protocols))
     paired = {run for pair in pair_runs(paper_runs) for run in pair}
     return [run for run in paper_runs if run in paired or list_pairs(registry.lookup(run[1]))]
@@ -65,7 +56,7 @@ def pair_runs(runs: Iterable[params.RunKey]) -> list[tuple[params.RunKey, params
     Within a pair, runs are in the order of the papers' protocols.
     """
     groups: dict[tuple[str, str], list[params.RunKey]] = {}
-    order = results.list_protocols()
+    order = list(results.list_protocols().values())
     for run in sorted(runs, key=lambda run: order.index(run[2])):
         model, dataset, _ = run
         groups.setdefault((versions.name_set(dataset), model), []).append(run)

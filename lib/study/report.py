@@ -321,7 +321,7 @@ def list_chapters(groups: dict[str, dict[str, str]], titles: dict[str, str]) -> 
         for group, entry in entries.items():
             if group.startswith(digit):
                 number, title = group.split("_")[0], name_entry(titles[entry], chapter)
-                chapter_entries.append(f"{number} · {title} <{entry.replace('index', 'self')}>")
+                chapter_entries.append(f"{number} · {title} <{'self' if entry == 'index' else entry}>")
         if chapter_entries:
             lines += ["```{toctree}", *hidden, ":maxdepth: 1", f":caption: {chapter}", "", *chapter_entries, "```", ""]
     return "\n".join(lines)

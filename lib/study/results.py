@@ -39,9 +39,9 @@ def list_papers() -> dict[str, str]:
     return {paper.paper: paper.title for paper in papers.read_all(paths.PARAMS / "papers")}
 
 
-def list_protocols() -> list[str]:
-    """List the papers' own fine-tuning protocols, in the order of pages."""
-    return [paper.all.protocol for paper in papers.read_all(paths.PARAMS / "papers")]
+def list_protocols() -> dict[str, str]:
+    """Return the papers' own fine-tuning protocols in the order of pages: paper -> protocol."""
+    return {paper.paper: paper.all.protocol for paper in papers.read_all(paths.PARAMS / "papers")}
 
 
 def read_claims() -> pd.DataFrame:

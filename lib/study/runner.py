@@ -46,7 +46,9 @@ def run(
     source = paths.NOTEBOOKS / f"{notebook}.ipynb"
     if not source.exists():
         raise unknown("notebook", notebook, [p.stem for p in paths.NOTEBOOKS.glob("*.ipynb")])
-    check_parameters(source, parameters)
+    parameter_types = list_parameters(source)
+    for parameter, value in parameters.items():
+        params.check_parameter(source.name, parameter, value, parameter_types)
     running = paths.output(scale, "running", f"{name}.ipynb")
     running.parent.mkdir(parents=True, exist_ok=True)
     prepare_environment(scale, running.with_suffix(".progress"))
@@ -75,13 +77,6 @@ def list_parameters(source: Path) -> dict[str, str]:
         return {
             name: parameter["inferred_type_name"] for name, parameter in papermill.inspect_notebook(str(source)).items()
         }
-
-
-def check_parameters(source: Path, parameters: dict) -> None:
-    """Check parameters against the notebook's parameters cell. Raises StudyError if they do not fit."""
-    parameter_types = list_parameters(source)
-    for name, value in parameters.items():
-        params.check_parameter(source.name, name, value, parameter_types)
 
 
 def prepare_environment(scale: str, progress_file: Path) -> None:

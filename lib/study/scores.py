@@ -117,12 +117,15 @@ def list_single_scores(study: "Study", papers: Iterable[str]) -> pd.DataFrame:
     which some tables print too, are left out.
     """
     frames = []
-    for key in (key for paper in papers for key in list_tables(paper)):
-        cells, table = study.published(key), params.load("tables", key)
-        cells = cells[~cells["is_mean"] & (cells["dataset"] != "") & cells["published"].notna()]
-        cells = cells[~cells["column"].str.startswith("difference")]
-        models = [published.name_printed_model(table, cell) for cell in cells.to_dict("records")]
-        frames.append(cells.assign(paper=table.paper, table=key, whose=pd.Series(models, cells.index, dtype=str)))
+    for paper in papers:
+        for key in list_tables(paper):
+            table, cells = params.load("tables", key), study.published(key)
+            is_single = ~cells["is_mean"] & (cells["dataset"] != "")
+            is_score = cells["published"].notna() & ~cells["column"].str.startswith("difference")
+            cells = cells[is_single & is_score]
+            models = [published.name_printed_model(table, cell) for cell in cells.to_dict("records")]
+            whose = pd.Series(models, cells.index, dtype=str)  # text even if there is no cell
+            frames.append(cells.assign(paper=paper, table=key, whose=whose))
     return pd.concat(frames) if frames else pd.DataFrame(columns=[*PRINTED, "score"])
 
 

@@ -1,5 +1,6 @@
 """The study at one scale: the objects behind its keys."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -129,12 +130,14 @@ class Study:
         carry no printed number. A figure also has `side` (`than` for lines whose score is subtracted), and `x` and
         `published_x`, the positions of our run and the paper's on its axis.
 
-        Which runs are possible is determined once, when a table is first used. Raises StudyError, with the nearest
-        names, for an unknown key.
+        Which runs are possible is determined once, when a table is first used. Raises StudyError for a table of another
+        kind, and with the nearest names for an unknown key.
         """
+        import pandas as pd
+
         from lib.study import published
 
-        return published.tabulate_cells(self, table)
+        return pd.DataFrame(published.list_lines(self, table))
 
     def results(self, own: bool = False) -> "pd.DataFrame":
         """Return every score of every run at this scale, made here or in the record, without needing data or weights.
@@ -170,11 +173,18 @@ class Study:
         else:
             results.write_table(self.scale, name, content)
 
-    def keep(self, name: str, table: "pd.DataFrame") -> "pd.DataFrame":
-        """Save a table and return the one to show: the same or, without the scale's data, the record's."""
+    def compute(self, name: str, make: Callable[..., object], *arguments) -> "pd.DataFrame":
+        """Make a page's table and save it; without the scale's data, return the record's.
+
+        Raises StudyError as results.computed does.
+        """
         from lib.study import results
 
-        return results.computed(paths.table(self.scale, name), self.scale, lambda: table)
+        return results.computed(paths.table(self.scale, name), self.scale, make, *arguments)
+
+    def keep(self, name: str, table: "pd.DataFrame") -> "pd.DataFrame":
+        """Save a table and return the one to show: the same or, without the scale's data, the record's."""
+        return self.compute(name, lambda: table)
 
     def why_missing(self, dataset: str, protocol: str = "") -> str:
         """Return why a split of a dataset cannot be read, or an empty string.

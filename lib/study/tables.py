@@ -1,14 +1,16 @@
-"""Published tables with our scores in their cells: functions of frames, Study.published, .results and .baselines.
+"""Published tables with our scores in their cells, and the verdicts on these, from frames of Study.
 
 A cell is a row, a column and a metric; it has one line for each dataset that it averages, or for its only dataset.
 """
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
+from lib import statistics
 from lib.benchmarks import jackknife
-from lib.study import agreement, results
+from lib.study import params, paths, results
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -17,6 +19,7 @@ PLACE = ["row", "column", "metric"]
 RUN = ["model", "dataset", "protocol", "score"]
 SEED = ["pretraining", "seed"]
 BASELINES = [*results.BASELINES.values()]
+VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on printed cells, compared with ours
 
 
 def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -70,7 +73,7 @@ def summarise_cells(seeds: pd.DataFrame, made_up: bool = False) -> pd.DataFrame:
         return table.assign(verdict="n/a")
     verdicts = []
     for published, (_, ours) in zip(table["published"], by_cell, strict=True):
-        verdicts.append(agreement.judge_cell(published, ours.dropna().tolist()))
+        verdicts.append(judge_cell(published, ours.dropna().tolist()))
     return table.assign(verdict=verdicts)
 
 
@@ -106,12 +109,16 @@ def subtract(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
     `published` stays, because in a figure of gains it already is the printed gain.
     """
-    seed_columns = [*PLACE, *SEED]
-    columns = [*seed_columns, "ours"]
-    gains = frame[columns].merge(other[columns], on=seed_columns)
-    gains["ours"] = gains.pop("ours_x") - gains.pop("ours_y")
+    gains = subtract_column(frame, other, [*PLACE, *SEED], "ours")
     places = frame.drop(columns=[*SEED, "ours"]).drop_duplicates(PLACE)
     return places.merge(gains.dropna(subset="ours"), how="left", on=PLACE)
+
+
+def subtract_column(frame: pd.DataFrame, other: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
+    """Return `keys` and one frame's column minus the other's, for the keys that both have."""
+    merged = frame[[*keys, column]].merge(other[[*keys, column]], on=keys)
+    merged[column] = merged.pop(f"{column}_x") - merged.pop(f"{column}_y")
+    return merged
 
 
 def tabulate_effects(
@@ -168,11 +175,63 @@ def differences(seeds: pd.DataFrame, better: str, than: str, across: str = "colu
     first = seeds[seeds[across] == better]
     second = seeds[seeds[across] == than]
 
-    columns = [*keys, "published"]
-    printed = first[columns].drop_duplicates(keys).merge(second[columns].drop_duplicates(keys), on=keys)
-    printed["published"] = printed.pop("published_x") - printed.pop("published_y")
-
-    columns = [*keys, *SEED, "ours"]
-    ours = first.dropna(subset="ours")[columns].merge(second[columns], on=[*keys, *SEED])
-    ours["ours"] = ours.pop("ours_x") - ours.pop("ours_y")
+    printed = subtract_column(first.drop_duplicates(keys), second.drop_duplicates(keys), keys, "published")
+    ours = subtract_column(first.dropna(subset="ours"), second, [*keys, *SEED], "ours")
     return printed.merge(ours, how="left", on=keys).rename(columns={place: "place"})
+
+
+def judge_cell(published: float, ours: list[float]) -> str:
+    """Return `agrees` if the printed value lies in the 95% t-interval of our mean over seeds, else `below` or `above`.
+
+    `below`: ours is the lower one. Fewer than two seeds give no interval: `n/a`.
+    """
+    if len(ours) < 2 or np.isnan(published):
+        return "n/a"
+    low, high = statistics.find_interval(ours)
+    if low <= published <= high:
+        return "agrees"
+    return "below" if high < published else "above"
+
+
+def read_made_tables(study: "Study") -> dict[str, pd.DataFrame]:
+    """Read the published tables made at a scale, by key, without figures, since these repeat cells of tables."""
+    tables = {}
+    for key, printed in params.load_tables().items():
+        table = None if printed.kind == "curves" else results.find_table(paths.table(study.scale, key))
+        if table is not None:
+            tables[key] = table
+    return tables
+
+
+def count_verdicts(study: "Study") -> pd.DataFrame:
+    """Count for each table its printed cells, those that have ours beside them, and the verdicts on the latter.
+
+    Tables are in the order of the notebooks. Those that have not been made, and figures without printed values, count
+    zero.
+    """
+    rows, made_tables = [], read_made_tables(study)
+    printed_tables = params.load_tables()
+    for key in sorted(printed_tables, key=lambda key: printed_tables[key].notebook):
+        cells = made_tables.get(key, pd.DataFrame(columns=["published", "ours", "verdict"]))
+        printed = cells[cells["published"].notna()]
+        compared = printed[printed["ours"].notna()]
+        verdicts = compared["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+        rows.append({"table": key, "printed": len(printed), "ours beside": len(compared)} | verdicts.to_dict())
+    return pd.DataFrame(rows)
+
+
+def split_verdicts(verdicts: pd.DataFrame) -> dict[str, pd.Series]:
+    """Sum the verdicts of tables, separately for cells that need no training and for scores of trained models."""
+    is_scores = verdicts["table"].isin(params.load_tables("scores"))
+    counts = verdicts[["printed", "ours beside", *VERDICTS]].astype(int)  # a paper may have no table of a kind
+    return {"what is counted": counts[~is_scores].sum(), "scores of models": counts[is_scores].sum()}
+
+
+def describe_agreement(counts: pd.Series) -> str:
+    """Say how many of the judged cells agree, in one table or in several added up."""
+    judged = counts["ours beside"] - counts["n/a"]
+    if not judged:
+        return "none is judged"
+    explained = f", {counts['explained']} more explained" if counts["explained"] else ""
+    below = f", {counts['below']} below" if counts["below"] else ""
+    return f"{counts['agrees']} of {judged} agree{explained}{below}"

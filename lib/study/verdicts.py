@@ -59,7 +59,7 @@ class Test:
     tables: tuple[str, ...] = ()
     vocabularies: tuple[str, ...] = ()
     parts: "tuple[Pairs, ...] | tuple[Trend, ...]" = ()
-    by_interval: bool = False  # counts among the claims that p is corrected for, even if not measured
+    by_interval: bool = False  # counts among the claims that p is corrected for (page 00), even if not measured
     about: About = "scores"
     measured_in: str = ""  # the unit of its effects, if it has no parts to set it
 

@@ -124,7 +124,7 @@ class Vocabulary(params.Registered):
 
     def tokenizer(self) -> "PreTrainedTokenizerBase":
         """Return the trained or published tokenizer, its casing checked. Raises StudyError if it is not available."""
-        return load(self)
+        return open_tokenizer(self)
 
     def pack(self, corpus: Corpus) -> dict:
         """Write a corpus as tokens of this vocabulary, unless that is done; return its sizes and what is left out."""
@@ -158,7 +158,7 @@ class Vocabulary(params.Registered):
 
 
 @cache
-def load(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
+def open_tokenizer(vocabulary: Vocabulary) -> "PreTrainedTokenizerBase":
     settings, study = vocabulary.settings, vocabulary.study
     if settings.file:
         if reason := vocabulary.why_not:

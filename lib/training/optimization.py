@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from lib.settings import Settings, added
+from lib.settings import Settings
 
 
 class Machine(Settings):
@@ -41,4 +41,3 @@ class Optimization(Settings):
     betas: list[float] = Field(min_length=2, max_length=2)
     clip: float | None = Field(default=1.0, gt=0)  # maximum norm of the gradient
     dropout: float = Field(ge=0, lt=1)
-    bias_correction: bool = added(True)  # of Adam's moments; BERT's, ALBERT's and ELECTRA's code has none

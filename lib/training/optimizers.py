@@ -50,16 +50,18 @@ def make_optimizer(
     """
     shares, adamw, groups = shares or {}, settings.optimizer == "adamw", []
     for share in sorted({1.0, *shares.values()}):
-        params = [p for name, p in model.named_parameters() if shares.get(name, 1.0) == share]
-        for vectors in (False, True):
-            groups.append({
-                "params": [p for p in params if (p.ndim < 2) == vectors], "lr": learning_rate * share, "share": share,
-                "weight_decay": 0.0 if vectors else settings.weight_decay, "adapted": not (adamw or vectors),
-            })  # fmt: skip
+        parameters = [p for name, p in model.named_parameters() if shares.get(name, 1.0) == share]
+        matrices = [p for p in parameters if p.ndim >= 2]
+        vectors = [p for p in parameters if p.ndim < 2]
+        rate_of_group = {"lr": learning_rate * share, "share": share}
+        groups += [
+            {"params": matrices, "weight_decay": settings.weight_decay, "adapted": not adamw} | rate_of_group,
+            {"params": vectors, "weight_decay": 0.0, "adapted": False} | rate_of_group,
+        ]
     betas = tuple(settings.betas)
-    if adamw and settings.bias_correction:
+    if adamw:
         return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=EPSILON, fused=True)
-    return Lamb(groups, lr=learning_rate, betas=betas, corrected=settings.bias_correction)
+    return Lamb(groups, lr=learning_rate, betas=betas)
 
 
 class Lamb(torch.optim.Optimizer):
@@ -72,15 +74,13 @@ class Lamb(torch.optim.Optimizer):
     A group with `adapted` false takes the step unscaled. The algorithm as printed makes no such exception. The paper's
     own implementation (TensorFlow Addons), ALBERT's and NVIDIA's (FusedLAMB of apex) make it for parameters that do not
     decay, and so does `make_optimizer`, because a bias that starts at 0 would hardly grow. ALBERT's also does not
-    correct the bias of the moments (`corrected` false). With that and no adapted group this is BERT's AdamW. Epsilon is
-    the same in all three. ALBERT's and NVIDIA's first clip the gradient's global norm to 1, which the training loop
-    does here.
+    correct the bias of the moments. Epsilon is the same in all three. ALBERT's and NVIDIA's first clip the gradient's
+    global norm to 1, which the training loop does here.
     """
 
-    def __init__(self, groups, lr: float, betas: tuple[float, float], corrected: bool = True):
+    def __init__(self, groups, lr: float, betas: tuple[float, float]):
         defaults = {"lr": lr, "betas": betas, "eps": EPSILON, "weight_decay": 0.0, "adapted": True, "step": 0}
         super().__init__(groups, defaults)
-        self.corrected = corrected
 
     @torch.no_grad()
     def step(self, closure=None) -> None:
@@ -98,9 +98,7 @@ class Lamb(torch.optim.Optimizer):
             state |= {name: torch.zeros_like(weight) for name in ("mean", "square")}
         state["mean"].lerp_(weight.grad, 1 - momentum)
         state["square"].mul_(memory).addcmul_(weight.grad, weight.grad, value=1 - memory)
-        mean_correction = square_correction = 1.0
-        if self.corrected:
-            mean_correction, square_correction = 1 - momentum**step, 1 - memory**step
+        mean_correction, square_correction = 1 - momentum**step, 1 - memory**step
         # In place in one tensor, because on a CPU allocation costs as much as computation.
         change = (state["square"] / square_correction).sqrt_().add_(group["eps"])
         torch.div(state["mean"], change, out=change).div_(mean_correction)

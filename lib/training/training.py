@@ -236,8 +236,10 @@ def load_batches(
     keys = (key for step in steps for key in deal(step))
     loader = iter(DataLoader(batches, sampler=keys, batch_size=None, num_workers=workers))
     for step in steps:
-        parts = [next(loader) for _ in deal(step)]
-        parts = [{name: tensor.to(device.device, non_blocking=True) for name, tensor in b.items()} for b in parts]
+        parts = []
+        for _ in deal(step):
+            batch = next(loader)
+            parts.append({name: tensor.to(device.device, non_blocking=True) for name, tensor in batch.items()})
         if "counts" in parts[0]:
             counts = device.reduce(torch.stack([batch["counts"] for batch in parts]).sum(0), "sum") / processes
             parts = [batch | {"counts": counts} for batch in parts]
@@ -254,8 +256,7 @@ def take_step(
 ) -> torch.Tensor:
     """Take one optimiser step on the summed gradient of the parts; return the loss of the whole step.
 
-    The loss is NaN if the gradient's norm is not finite. `seed_and_step` set the random states of the
-    parts.
+    The loss is NaN if the gradient's norm is not finite. `seed_and_step` set the random states of the parts.
     """
     seed, step = seed_and_step
     total = torch.zeros((), device=device.device)

@@ -27,9 +27,13 @@ def load_vocabulary(path: Path, cased: bool | None = None, language: str = "en")
     A Japanese tokenizer reads words already cut (lib/vocabularies/japanese.py). Raises StudyError for a file without
     `cased`, and if the tokenizer's casing does not fit the vocabulary.
     """
-    if cased is None and not path.is_dir():
+    if path.is_dir():
+        tokenizer = load_whole(path, show_path(path))
+    elif cased is None:
         raise StudyError(f"{show_path(path)}: a list of tokens; say whether it is cased")
-    tokenizer = load_whole(path, show_path(path)) if path.is_dir() else load_wordpiece(path, cased, language)
+    else:
+        tokens = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        tokenizer = load_wordpiece({token: number for number, token in enumerate(tokens)}, cased, language)
     check_casing(tokenizer, show_path(path))
     return tokenizer
 
@@ -49,19 +53,15 @@ def load_whole(source: Path | str, title: str, **options) -> "PreTrainedTokenize
     return take_words(tokenizer, title)
 
 
-def load_wordpiece(vocabulary: Path | dict[str, int], cased: bool, language: str = "en") -> "PreTrainedTokenizerBase":
-    """Build BERT's tokenizer from a file of one token a line or from tokens with ids; Japanese: for MeCab's words."""
+def load_wordpiece(vocabulary: dict[str, int], cased: bool, language: str = "en") -> "PreTrainedTokenizerBase":
+    """Build BERT's tokenizer from tokens with their ids; for Japanese, one of MeCab's words."""
     if language == "ja":
         from lib.vocabularies.japanese import JapaneseTokenizer
 
-        if not isinstance(vocabulary, dict):
-            lines = vocabulary.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-            vocabulary = {token: number for number, token in enumerate(lines)}
         return JapaneseTokenizer(vocabulary, cased)
     from transformers import BertTokenizer
 
-    vocab = vocabulary if isinstance(vocabulary, dict) else str(vocabulary)
-    return BertTokenizer(vocab=vocab, do_lower_case=not cased, strip_accents=None)
+    return BertTokenizer(vocab=vocabulary, do_lower_case=not cased, strip_accents=None)
 
 
 def fingerprint_tokenizer(tokenizer: "PreTrainedTokenizerBase") -> str:

@@ -52,16 +52,16 @@ def measure_words(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], na
     """
     words = Counter(word for text in texts for word in text.split())
     tokens = encode_texts(tokenizer, list(words))["input_ids"]
+    total = max(1, words.total())
     counts_and_ids = list(zip(words.values(), tokens, strict=True))
-    unknown_words = sum(n for n, ids in counts_and_ids if not ids or tokenizer.unk_token_id in ids)
-    cut_words = sum(n for n, ids in counts_and_ids if len(ids) > 2)
-    share = unknown_words / max(1, words.total())
-    if share > KNOWN_TOO_LITTLE:
+    unknown_share = sum(n for n, ids in counts_and_ids if not ids or tokenizer.unk_token_id in ids) / total
+    cut_share = sum(n for n, ids in counts_and_ids if len(ids) > 2) / total
+    if unknown_share > KNOWN_TOO_LITTLE:
         raise StudyError(
-            f"{name}: {share:.0%} of its words hold a token that the vocabulary does not know: take an encoder of its "
-            "language, or set the casing of its tokenizer right"
+            f"{name}: {unknown_share:.0%} of its words hold a token that the vocabulary does not know: take an encoder "
+            "of its language, or set the casing of its tokenizer right"
         )
-    return share, cut_words / max(1, words.total())
+    return unknown_share, cut_share
 
 
 def count_tokens(

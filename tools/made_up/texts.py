@@ -83,24 +83,20 @@ def write_inference(folder: Path, rng: random.Random, names: dict) -> None:
 
 def write_yesno(folder: Path, rng: random.Random, names: dict) -> None:
     """Write PubMedQA and BioASQ's yes/no questions; the verb of the text gives the answer."""
-    original, truth = {}, {}
+    original = {}
     for split, numbers in splits(range(40_000_000, 40_000_000 + 3 * SIZE)):
         lines = []
         for pmid in map(str, numbers):
             question, contexts, label = ask(rng, names, tuple(VERBS))
             original[pmid] = {"QUESTION": question, "CONTEXTS": contexts, "final_decision": label}
-            truth |= {pmid: label} if split == "test" else {}
             record = {"id": pmid, "sentence1": question, "sentence2": " ".join(contexts), "label": label}
             lines.append(json.dumps(record))
         write_lines(folder / f"pubmedqa/blurb/{split}.jsonl", lines)
     write_json(folder / "pubmedqa/ori_pqal.json.gz", original)
-    write_json(folder / "pubmedqa/test_ground_truth.json", truth)
     for split, numbers in splits(range(3 * SIZE)):
         rows = [(make_id(rng), *ask(rng, names, ("yes", "no"))) for _ in numbers]
         table = [[id, question, " ".join(contexts), label] for id, question, contexts, label in rows]
         write_table(folder / f"bioasq-7b-yesno-blurb/{split}.tsv", "", table)
-        ids = ",".join(id for id, *_ in rows)
-        write_lines(folder / f"bioasq-7b-yesno-blurb/splits/{split}_id.tsv", [ids])
     for split in ("train", "test"):
         questions = [ask(rng, names, ("yes", "no")) for _ in range(SIZE)]
         table = [[int(label == "yes"), question, contexts[0]] for question, contexts, label in questions]
@@ -173,14 +169,7 @@ def write_factoid(folder: Path, rng: random.Random, names: dict) -> None:
     write_json(bioasq_7b / "BioASQ-train-factoid-7b.json.gz", to_squad(make_entries(rng, names)))
     entries = make_entries(rng, names)
     write_json(bioasq_7b / "BioASQ-test-factoid-7b.json", to_squad(entries, answers=False))
-    golden = to_golden(rng, names, entries)
-    write_json(bioasq_7b / "7B_golden.json.gz", golden)
-    yesno = [
-        {"id": f"{question['id']}_{number:03}", "question": question["body"], "context": snippet["text"], "answer": ""}
-        for question in golden["questions"] if question["type"] == "yesno"
-        for number, snippet in enumerate(question["snippets"], start=1)
-    ]  # fmt: skip
-    write_json(bioasq_7b / "BioASQ-test-yesno-7b.json", to_squad(yesno, answers=False))
+    write_json(bioasq_7b / "7B_golden.json.gz", to_golden(rng, names, entries))
 
 
 def make_entries(rng: random.Random, names: dict, form: str = "_{:03}", size: int = SIZE) -> list[dict]:
