@@ -17,7 +17,7 @@ from lib.study import paths
 from tools import gpu
 
 TOOL = paths.ROOT / "tools" / "gpu.py"
-# What a packed_study machine lacks of the study's environment, and WHEELS do not bring.
+# What the other machine lacks of the study's environment, and WHEELS do not bring.
 LACKING = ("IPython", "fugashi", "ipykernel", "itables", "nbclient", "nbformat", "papermill", "pycrfsuite",
            "snakemake", "sphinx")  # fmt: skip
 RUN = "results/bert-general--ncbi-disease--lee.json"

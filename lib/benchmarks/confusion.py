@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import chain
 from operator import itemgetter
 
 from lib.benchmarks.datasets import Dataset
@@ -19,7 +18,8 @@ Pairs = list[tuple[str, str, str]]  # gold, predicted, and their text
 def pair_labels(dataset: Dataset, instances: Sequence[Instance], predicted: Sequence) -> Pairs:
     """Pair gold with predicted: the type of each entity for tagging, labels for documents and pairs."""
     if dataset.family == "tagging":
-        return list(chain.from_iterable(map(pair_entities, instances, predicted)))
+        tagged_instances = zip(instances, predicted, strict=True)
+        return [pair for instance, tags in tagged_instances for pair in pair_entities(instance, tags)]
     return [(format_labels(instance.gold), format_labels(answer), " / ".join(instance.inputs)[:LETTERS])
             for instance, answer in zip(instances, predicted, strict=True)]  # fmt: skip
 
@@ -42,10 +42,10 @@ def pair_entities(sentence: Sentence, tags: Sequence[str]) -> Pairs:
         if not overlaps:
             pairs.append((kind, NONE, words))
             continue
-        match = min(overlaps, key=lambda other: other[1:] != (first, last))
+        match = next((other for other in overlaps if other[1:] == (first, last)), overlaps[0])
         unpaired.remove(match)
-        bounds = "" if match[1:] == (first, last) else ", other bounds"
-        pairs.append((kind, match[0] + bounds, words))
+        other_kind = match[0] if match[1:] == (first, last) else f"{match[0]}, other bounds"
+        pairs.append((kind, other_kind, words))
     return pairs + [(NONE, kind, " ".join(sentence.words[first : last + 1])) for kind, first, last in unpaired]
 
 

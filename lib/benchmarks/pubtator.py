@@ -92,8 +92,8 @@ def parse_mention(place: str, cells: list[str], text: str, kinds: Mapping[str, s
         raise StudyError(f"{place}: expected two offsets and a type of {', '.join(kinds)}")
     start, end = int(first), int(last)
     words = compose_letters(words)
-    found = compose_letters(text[start:end])
-    if not found or found not in (words, words.rstrip(" ")):  # one mention in NCBI-disease has trailing spaces
+    span_text = compose_letters(text[start:end])
+    if not span_text or span_text not in (words, words.rstrip(" ")):  # one mention in NCBI-disease has trailing spaces
         raise StudyError(f"{place}: PMID {pmid} has another text at {start} to {end}")
     before = compose_letters(text[:start])
     until = compose_letters(text[:end])

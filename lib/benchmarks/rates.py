@@ -57,4 +57,7 @@ def rates_by_kind(gold: Sets, predicted: Sets, kind_of: KindOf = str) -> dict[st
 
 def count_kinds(sets: Sets, kind_of: KindOf = str) -> Counter[str]:
     """Count the members of each kind over all sets."""
-    return Counter(kind_of(member) for members in sets for member in set(members))
+    counts: Counter[str] = Counter()
+    for members in sets:
+        counts.update(map(kind_of, set(members)))
+    return counts

@@ -32,7 +32,7 @@ EXPECTED = f"expected the type {KIND}, a CUI or CUI-less, and pairs of offsets"
 FILE = re.compile(r"(.*?)(?:\.pipe\.txt|\.txt|\.txt\.knowtator\.xml)")  # of annotations, after the note's name
 REMOVED = re.compile(r"\[\*\*.*?\*\*\]")  # a de-identified name or date
 RULES = re.compile(r"\|{4}|___|~~")  # drawn lines
-Found = tuple[str, str, list[str], list[str]]  # a mention: its place, type, and the starts and ends of its parts
+RawMention = tuple[str, str, list[str], list[str]]  # its place, type, and the starts and ends of its parts
 
 
 def read_disorders(
@@ -79,8 +79,8 @@ def read_marked_notes(
         text, path = read_text(text_paths[name]), files[name]
         if not text.strip():
             raise StudyError(f"{show_path(text_paths[name])}: empty file")
-        found = read_knowtator(path) if path.suffix == ".xml" else read_pipes(path, name)
-        by_name[name] = text, [make_mention(len(text), *mention) for mention in found]
+        mentions = read_knowtator(path) if path.suffix == ".xml" else read_pipes(path, name)
+        by_name[name] = text, [make_mention(len(text), *mention) for mention in mentions]
     return by_name
 
 
@@ -94,7 +94,7 @@ def find_annotations(folder: Path) -> dict[str, Path]:
     return files
 
 
-def read_pipes(path: Path, name: str) -> Iterator[Found]:
+def read_pipes(path: Path, name: str) -> Iterator[RawMention]:
     """Yield the mentions in a file of lines. Errors are as in read_marked_notes."""
     for number, line in read_lines(path):
         location = f"{show_path(path)}:{number}"
@@ -107,7 +107,7 @@ def read_pipes(path: Path, name: str) -> Iterator[Found]:
         yield location, cells[1], cells[3::2], cells[4::2]
 
 
-def read_knowtator(path: Path) -> Iterator[Found]:
+def read_knowtator(path: Path) -> Iterator[RawMention]:
     """Yield the mentions in a Knowtator XML file. Errors are as in read_marked_notes."""
     with open_bytes(path) as file:
         root = parse_xml(show_path(path), file.read())

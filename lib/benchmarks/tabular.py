@@ -206,10 +206,10 @@ def read_dummified(
         for number, (location, row) in enumerate(rows, start=first):
             text = clean(location, row[text_column]) if clean else row[text_column]
             label = check_label(location, row[label_column], labels)
-            found = find_dummies(location, text, dummies, alone)
+            places = find_dummies(location, text, dummies, alone)
             id_parts = [str(number)] if id_columns == "-" else [row[column] for column in id_columns.split(".")]
             mention_ids = id_parts[1:] or ["", ""]
-            mentions = [Mention(mention_id, *place) for mention_id, place in zip(mention_ids, found, strict=True)]
+            mentions = [Mention(mention_id, *place) for mention_id, place in zip(mention_ids, places, strict=True)]
             id = ".".join(id_parts) if all(id_parts) else ""
             document = id.rsplit(".", 2)[0] if id.count(".") > 1 else ""
             yield location, Relation(id, text, *mentions, label, masked=True, document=document)

@@ -280,10 +280,10 @@ def count(
 def list_all_printed() -> pd.DataFrame:
     """Return every score that the papers' tables print, one row each.
 
-    Sorted by model in the order of MODELS, then by table in the order of the papers.
-    Columns: paper, table, row, column, metric, number; name (the row or column of its model) and run (the model that
-    stands for it here, empty for a quoted score); model, set and score, named alike for all papers. `model` is empty if
-    no other table prints the model, and for ablations; `set` is empty for a mean that is in one table only.
+    Rows are sorted by model in the order of MODELS, then by table in the order of the papers. Columns: paper, table,
+    row, column, metric, number; name (the row or column of its model) and run (the model that stands for it here, empty
+    for a quoted score); model, set and score, named alike for all papers. `model` is empty if no other table prints the
+    model, and for ablations; `set` is empty for a mean that is in one table only.
     """
     keys = [key for paper in results.list_papers() for key in list_tables(paper)]
     lines = pd.concat([name_scores(key) for key in keys], ignore_index=True)
