@@ -228,7 +228,12 @@ def is_planned(study: "Study", model: str, datasets: list[str], protocol: str) -
 
 
 def place_on_axis(study: "Study", axis: str | None, line: dict) -> float:
-    """Return a run's position on a figure's axis; nan without an axis, or if only a missing run gives it."""
+    """Return a run's position on a figure's axis; nan without an axis, or if it is not known.
+
+    A public encoder's steps and text are not, nor are the instances of a run that has not been made.
+    """
+    if axis in ("steps", "share of the text") and not params.is_model(line["model"]):
+        return np.nan
     match axis:
         case "steps":
             return sum(phase.steps for phase in params.load_pretraining(line["model"], study.scale).phases)
