@@ -134,6 +134,13 @@ def test_scores_along_steps_are_those_of_the_scale(scores):
     assert points["ours"].fillna(-1).tolist() == [20.0, -1, -1, -1, 30.0, -1]
 
 
+def test_an_encoder_in_place_of_a_model_has_no_position_on_an_axis(scores):
+    points = fill("lee-figure-2", "choices")
+    whole_text = points[points["column"] == "100%"]
+    assert (whole_text["substituted"] == "encoder-14m in place of bert-general-pubmed, gu in place of lee").all()
+    assert len(whole_text) and whole_text["x"].isna().all()
+
+
 def test_gains_are_paired_by_seed_and_stand_at_the_instances_trained_on(scores):
     scores["bert-general", "gad-biobert", "lee"] = (70.0, 74.0, 4000)
     scores["biobert-pubmed-pmc", "gad-biobert", "lee"] = (73.0, 75.0, 4000)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lib.errors import StudyError
 from lib.study import open_study, params, results
-from lib.study.published import find_run
+from lib.study.published import find_run, list_lines
 from lib.training import optimizers
 
 MODELS = params.keys("models")
@@ -249,10 +249,14 @@ def test_models_compared_differ_in_what_is_compared(one, other, differing):
 
 @each("scale", params.keys("scales"))
 def test_a_model_in_place_of_another_is_trained_in_the_same_way(scale):
-    substitutes = params.load("scales", scale).substitutes.models
-    assert not substitutes or scale in RECIPES or params.load("scales", scale).weights == "released"
-    for model, substitute in substitutes.items():
-        assert settings_that_differ(model, substitute) <= {"published"}
+    budget = params.load("scales", scale)
+    assert not budget.substitutes.models or scale in RECIPES or budget.weights == "released"
+    for model, substitute in budget.substitutes.models.items():
+        if params.is_model(substitute):
+            assert settings_that_differ(model, substitute) <= {"published"}
+        else:
+            scored = {line["model"] for key in budget.tables for line in list_lines(open_study(scale), key)}
+            assert scored == {substitute}
 
 
 @each("scale", RECIPES)

@@ -84,7 +84,9 @@ BASELINES_VERSION = 1  # raised when the same settings and examples give other s
 class Substitutes(Settings):
     """Substitutes for models and protocols that tables and claims name, so that one run serves several of them."""
 
-    models: dict[str, str] = {}  # differ only in published steps, which the scale's recipe replaces
+    # A model in place of another differs only in published steps, which the scale's recipe replaces. An encoder takes a
+    # model's place in tables of one model only.
+    models: dict[str, str] = {}
     protocols: dict[str, str] = {}  # hardly differ under the scale's budget
 
 
