@@ -115,6 +115,15 @@ def test_bioalbert_table_3():
     assert params.load("vocabularies", model.vocabulary).size // 1000 == int(printed["Size of Vocabulary"][:-1])
 
 
+@pytest.mark.parametrize("number", "1234")
+def test_large_bioalberts_say_where_they_depart_from_table_3(number):
+    printed = {row: cells["value"] for row, cells in read("naseem-bioalbert", "3").items()}
+    batch = f"{int(printed['Training Batch Size']):,}"
+    layers, heads = printed["No. of Layers"], printed["Attention Heads"]
+    stated = f"batches of {batch}, {layers} layers, {heads} heads and {printed['Size of Hidden Layer']} units for all"
+    assert stated in params.load("models", f"bioalbert-large{number}").differs
+
+
 @pytest.mark.parametrize("row", list(read("naseem-bioalbert", "4")))
 def test_bioalbert_table_4(row):
     printed, model = read("naseem-bioalbert", "4")[row], names("naseem")[row].model

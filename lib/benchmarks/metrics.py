@@ -156,9 +156,9 @@ def binary_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable], posit
     """Precision, recall and F1 of the positive one of two classes; pairs that are negative on both sides are ignored.
 
     Raises ValueError if there are more than two labels, or two of which neither is `positive`. Printed in lee Table 5
-    (GAD, EU-ADR: means of ten folds), naseem Table 7 (the same), ozyurt Table 6 (GAD). gu Tables 3 and 6 and naseem
-    Table 6 say micro F1: over positive types, as for ChemProt, it is this score; over both classes it would be the
-    accuracy.
+    (GAD, EU-ADR: means of ten folds), naseem Table 7 (the same sets, one split), ozyurt Table 6 (GAD). gu Table 3 and
+    the text of naseem say micro F1: over positive types, as for ChemProt, it is this score; over both classes it would
+    be the accuracy.
     """
     check_lengths(gold, predicted)
     labels = {*gold, *predicted}
