@@ -61,7 +61,7 @@ def test_what_cannot_be_run_says_why(monkeypatch):
     assert why(open_study("paper"), "pubmedbert", [["mednli", "biosses"]]) == "a mean of 2 sets; missing: mednli"
     assert "Semantic Scholar" in why(open_study("laptop"), "scibert-cased", [["biosses"]])
     assert why(open_study("paper"), "scibert-cased", [["biosses"]]) == ""  # its public weights are used
-    assert "no public weights" in why(open_study("released"), "biobert-pmc", [["biosses"]])
+    assert "released outside the hub" in why(open_study("released"), "biobert-pmc", [["biosses"]])
     assert why(open_study("smoke"), "roberta", [["biosses"]]) == "outside the budget of scale 'smoke'"
     assert why(open_study("paper"), "", [["biosses"]]) == "no run is assigned to this cell"
     assert why(open_study("smoke"), "tfidf-svm", [["jmed-crade"]], "wada") == ""

@@ -318,8 +318,8 @@ def test_a_number_that_yaml_reads_as_text_is_refused(tmp_path, monkeypatch):
     params.load.cache_clear()
     path = tmp_path / "params/protocols.yaml"
     path.write_text(path.read_text().replace("[1.0e-5, 3.0e-5, 5.0e-5]", "[2e-5]"))
-    with pytest.raises(StudyError, match="protocols.yaml, lee, squad: learning_rate.0: .*valid number.*'2e-5'"):
-        params.load_finetuning("lee", "squad", "questions", "paper")
+    with pytest.raises(StudyError, match="protocols.yaml, lee, gad: learning_rate.0: .*valid number.*'2e-5'"):
+        params.load_finetuning("lee", "gad", "relations", "paper")
     params.load.cache_clear()
 
 
@@ -365,6 +365,7 @@ def test_paper_scale_keeps_the_papers_protocol():
         ("lee", "bioasq-4b-factoid", "max_length", 384),
         ("lee", "bioasq-4b-factoid", "first_on", "squad"),
         ("lee", "squad", "first_on", None),
+        ("lee", "squad", "learning_rate", [3e-5]),  # README of google-research/bert
     ],
 )
 def test_protocols_say_what_the_papers_print(protocol, dataset, setting, value):

@@ -52,7 +52,7 @@ def test_unknown_targets_name_the_nearest():
         of("lee-44")
     with pytest.raises(StudyError, match=r"unknown target 'bert-cased': did you mean (?!.*\bbert-cased)"):
         of("bert-cased")  # a published vocabulary, which is not trained
-    with pytest.raises(StudyError, match="'bert-general-pubmed' cannot be run at scale 'released': no public weights"):
+    with pytest.raises(StudyError, match="'bert-general-pubmed' cannot be run at scale 'released': its weights were"):
         of("bert-general-pubmed", scale="released")
 
 

@@ -132,6 +132,7 @@ def test_public_weights_are_those_of_a_revision_where_one_is_known(monkeypatch):
     assert unverified.revision == "main" and "revision unverified" in params.describe_weights("albert-base")
     with pytest.raises(StudyError, match="'bio-electra': its weights were released outside the hub"):
         find_model(open_study("released"), "bio-electra")
+    assert params.why_no_weights("bio-electra-masked", "released") == params.NO_WEIGHTS  # it is not the released one
 
 
 def test_the_encoder_that_ships_is_read_where_it_lies(weights):

@@ -1,6 +1,7 @@
 """Extractive question answering: each sequence is a question and a window of a passage; its spans give ranked answers.
 
-The constants are from BERT's code for SQuAD (Devlin et al. 2019, section 4.2), which BioBERT and Bio-ELECTRA use.
+The constants are from BERT's code for SQuAD (Devlin et al. 2019, section 4.2), which BioBERT uses. ELECTRA's code,
+which Bio-ELECTRA uses, has the same, and a head that predicts the last token from the first, which is not built here.
 """
 
 from collections import defaultdict

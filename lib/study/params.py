@@ -48,7 +48,8 @@ KINDS = {
 FOLDERS = ("scales", "models")  # kinds with a file for each key
 SINGULAR = {"corpora": "corpus", "vocabularies": "vocabulary"}
 LIKE = ("scales", "models", "corpora")  # kinds whose settings may build on those of a `like` key
-OWN = ("title", "papers", "released", "revision", "differs")  # settings that are not taken over from a `like` key
+# Settings that are not taken over from a `like` key.
+OWN = ("title", "papers", "released", "revision", "unreleased", "differs")
 # Settings of a model that only pages use.
 TOLD = {"title", "papers", "published", "released", "revision", "as_released", "unreleased", "parameters", "not_run",
         "differs"}  # fmt: skip
