@@ -135,6 +135,12 @@ def make_relation(id: str, text: str, ends: dict[str, tuple[int, int]], label: s
     return Relation(id, text, first, second, label, **others)
 
 
+def make_masked(text: str, label: str, id: str = "1.T1.T2") -> Relation:
+    """Return a relation whose text stands between the dummies of a gene and a disease."""
+    ends = {"GENE": (0, 6), "DISEASE": (7, 16)}
+    return make_relation(id, f"@GENE$ {text} @DISEASE$", ends, label, masked=True)
+
+
 CHEMPROT_EXAMPLES = [
     make_relation("7.T1.T2", "Iron and ferritin.", {"CHEMICAL T1": (0, 4), "GENE T2": (9, 17)}, "false", document="7"),
     make_relation("7.T3.T4", "Zinc binds HBA.", {"CHEMICAL T3": (0, 4), "GENE T4": (11, 14)}, "CPR:4", document="7"),

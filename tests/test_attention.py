@@ -11,8 +11,7 @@ from transformers import BertConfig, BertModel
 from lib.errors import StudyError
 from lib.modeling import loading
 from lib.study import claim_tests, contrasts, open_study
-from lib.vocabularies.learning import train_wordpiece
-from lib.vocabularies.tokenization import load_wordpiece
+from lib.vocabularies.learning import train_vocabulary
 
 CELLS = definitions("54_attention", "PENULTIMATE")
 TEXT = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20
@@ -22,7 +21,7 @@ EXAMPLE = {"sentence": "aspirin riskthe low", "asked": "riskthe", "printed": ["a
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return load_wordpiece(train_wordpiece(lambda: TEXT, 80, cased=False).get_vocab(), cased=False)
+    return train_vocabulary(lambda: TEXT, "wordpiece", 80, cased=False)
 
 
 def make_encoder(folder, tokenizer, layers: int) -> loading.Encoder:

@@ -109,12 +109,6 @@ def test_tied_weights_are_saved_once_and_stay_tied(tmp_path):
     assert same(restored.weights(), run.weights())
 
 
-def test_the_newest_two_are_kept(tmp_path):
-    run = Run(tmp_path).train()
-    assert run.steps() == [12, 10]
-    assert names_left(tmp_path / "step-0000000012") == set(FILES)
-
-
 @pytest.mark.skipif(not shutil.which("sha256sum"), reason="needs sha256sum")
 def test_sha256sum_reads_the_checksums(tmp_path):
     Run(tmp_path).train(2)

@@ -1,7 +1,7 @@
 """The command line as people type it: words in any order, paths relative to their folder, missing data named early."""
 
 import os
-import shutil
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -36,6 +36,20 @@ def test_options_and_targets_stand_in_any_order(asked, words):
     assert cli.main(words.split()) == 0
     options = asked.pop()
     assert (options.words, options.again, options.cores) == (["smoke", "pubmedbert"], True, 3)
+
+
+@each(
+    ("words", "message"),
+    [
+        ("smokey", "unknown scale or target 'smokey': did you mean smoke"),
+        ("laptop", "STUDY_DATA names .*nowhere, which is not there"),
+        ("--again", "--again makes anew what is named: ./run_all.sh smoke pubmedbert --again"),
+    ],
+)
+def test_words_that_lead_nowhere_are_one_line(monkeypatch, capsys, words, message):
+    monkeypatch.setenv("STUDY_DATA", "nowhere")
+    assert cli.main(words.split()) == 1
+    assert re.fullmatch(f"error: {message}.*\n", capsys.readouterr().err)
 
 
 @each("word", ["report", "record"])
@@ -195,19 +209,6 @@ def test_a_lack_of_memory_of_a_gpu_keeps_its_words_and_names_what_needs_less():
     for message in ("OutOfMemoryError: CUDA out of memory. Tried to", "AcceleratorError: CUDA error: out of memory"):
         explanation = errors.explain_error(message)
         assert explanation.startswith(message) and "micro_batch" in explanation and "--cores" not in explanation
-
-
-def test_a_home_that_cannot_be_written_is_replaced_by_one_below_outputs(tmp_path):
-    shutil.copy(paths.ROOT / "run_all.sh", tmp_path)
-    for name in ("requirements.lock", "pyproject.toml"):
-        (tmp_path / name).touch()
-    python = tmp_path / "python"
-    python.write_text('#!/bin/sh\necho "$HOME" >&2\nexit 1\n')
-    python.chmod(0o755)
-    environment = os.environ | {"HOME": str(tmp_path / "nowhere"), "PYTHON": str(python), "CONDA_DEFAULT_ENV": ""}
-    process = subprocess.run([tmp_path / "run_all.sh"], env=environment, capture_output=True, text=True)
-    assert (tmp_path / "outputs/.home").is_dir()
-    assert [line for line in process.stderr.splitlines() if line.endswith("caches go below outputs/.home")]
 
 
 def test_an_error_in_a_notebook_is_one_line():

@@ -4,7 +4,6 @@ test_formats.py tests reading each form and the errors for bad files.
 """
 
 import gzip
-from collections import Counter
 from functools import partial
 
 import pytest
@@ -12,7 +11,7 @@ from conftest import each
 from golden import write
 from notebook_code import definitions
 
-from lib.benchmarks import conll, counting, i2b2, pico, pubtator, shareclef
+from lib.benchmarks import conll, counting, pico, shareclef
 from lib.errors import StudyError
 from lib.study import paths
 
@@ -52,47 +51,22 @@ def test_blocks_count_empty_ones(tmp_path):
         list(read_blocks(write(path, "secret\n")))
 
 
-def test_made_up_sets_can_be_read():
-    ner = paths.MADE_UP / "ner"
-    for name in ("bc5cdr-disease", "bc2gm", "linnaeus", "s800", "bc4chemd", "jnlpba-biobert", "jnlpba"):
-        for split in ("train", "dev", "test"):
-            instances = list(conll.read_conll(next((ner / name).glob(f"{split}.tsv*"))))
-            assert len(instances) == 60
-            assert counting.entities(instances) > 10
-    types = {
-        tag[2:] for sentence in conll.read_conll(ner / "jnlpba/train.tsv.gz") for tag in sentence.tags if tag != "O"
-    }
-    assert types == {"protein", "DNA", "RNA", "cell_type", "cell_line"}
-    scibert = {split: list(conll.read_pico(ner / f"ebm-nlp/{split}.txt")) for split in ("train", "dev", "test")}
-    for split, instances in scibert.items():
-        original = pico.read_elements(ner / "ebm-nlp-original", split)
+def test_made_up_forms_of_ebm_nlp_agree():
+    for split in ("train", "dev", "test"):
+        instances = list(conll.read_pico(paths.MADE_UP / f"ner/ebm-nlp/{split}.txt"))
+        original = pico.read_elements(paths.MADE_UP / "ner/ebm-nlp-original", split)
         assert {sentence.document for sentence in original} == {sentence.document for sentence in instances}
         assert counting.element_words(original)["INT"] == counting.element_words(instances)["INT"] > 10
         assert any("|" in tag for sentence in original for tag in sentence.tags)
-    for path, kind, repeats in (
-        (ner / "bc5cdr-pubtator/CDR_DevelopmentSet.PubTator.txt", "Chemical", 0),
-        (ner / "ncbi-disease-pubtator/NCBItrainset_corpus.txt", "Disease", 1),
-    ):
-        instances = pubtator.read_sentences(path, kind, left_out := Counter())
-        assert counting.entities(instances) > 10 and left_out["records that come again"] == repeats
-    training = [ner / "i2b2-2010/concept_assertion_relation_training_data" / site for site in ("beth", "partners")]
-    assert len(i2b2.read_concepts(*training)) == 120
-    test = [ner / "i2b2-2010" / name for name in ("test_data", "reference_standard_for_test_data")]
-    assert len(i2b2.read_concepts(*test)) == 60
-    labels = {relation.label for relation in i2b2.read_relations(*training)}
-    assert labels == {"TeRP", "TrAP", "PIP", "false"}
-    clef = {split: [paths.MADE_UP / name for name in names] for split, names in shareclef.FILES.items()}
+
+
+def test_made_up_notes_of_share_clef_are_divided():
+    files = {split: [paths.MADE_UP / name for name in names] for split, names in shareclef.FILES.items()}
     documents = {
-        split: {sentence.document for sentence in shareclef.read_disorders(*files)} for split, files in clef.items()
+        split: {sentence.document for sentence in shareclef.read_disorders(*names)} for split, names in files.items()
     }
     assert {split: len(names) for split, names in documents.items()} == {"train": 7, "dev": 3, "test": 10}
     assert not documents["train"] & documents["dev"]
-    mentions = {
-        split: [mention for _, instances in shareclef.read_marked_notes(*clef[split]).values() for mention in instances]
-        for split in ("train", "test")
-    }
-    assert any(len(mention.spans) == 2 for mention in mentions["train"])
-    assert counting.entities(shareclef.read_disorders(*clef["test"])) == len(mentions["test"]) > 10
 
 
 @each(

@@ -6,26 +6,22 @@ import shutil
 import pandas as pd
 import pytest
 from conftest import each
+from golden import make_masked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from notebook_code import definitions, run
 
 from lib.benchmarks import chemprot, counting
 from lib.benchmarks.datasets import Dataset
-from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence, Span
+from lib.benchmarks.instances import Labelled, Pair, Question, Sentence, Span
 from lib.study import paths, results
 from lib.study.study import Study
 
 COUNTS = definitions("13_dataset_counts")
 RECORDED = paths.ROOT / "outputs/record/laptop/tables"
 QUICK = settings(max_examples=25, deadline=None)
-ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)
 TAGGED = [Sentence(["An", "ulcer", "of", "skin"], ["O", "B", "O", "B-Part"]), Sentence(["It"], ["O"])]
 ELEMENTS = [Sentence(["Old", "ulcer"], ["I-PAR", "I-INT|I-PAR"])]
-
-
-def relation(text: str, label: str) -> Relation:
-    return Relation("1", f"@GENE$ {text} @DISEASE$", *ENDS, label, masked=True)
 
 
 def sentence(*words: str) -> Sentence:
@@ -36,11 +32,11 @@ def test_words_entities_elements_and_positives():
     assert (counting.words(TAGGED), counting.entities(TAGGED), counting.entities(ELEMENTS)) == (5, 2, 0)
     assert counting.element_words(ELEMENTS) == {"PAR": 2, "INT": 1}  # one word is in two elements
     labels = ("1", "0", "false", "DDI-false", "CPR:3")
-    assert counting.positives(relation("x", label) for label in labels) == 2
+    assert counting.positives(make_masked("x", label) for label in labels) == 2
 
 
 def test_distinct_rows_are_of_text_and_label():
-    rows = [relation("a", "1"), relation("a", "1"), relation("a", "0"), relation("b", "1")]
+    rows = [make_masked("a", "1"), make_masked("a", "1"), make_masked("a", "0"), make_masked("b", "1")]
     assert COUNTS.count_distinct(rows) == 3
     pairs = [Pair("1", "a", "b", "yes"), Pair("2", "a", "b", "yes"), Pair("3", "a", "c", "yes")]
     assert COUNTS.count_distinct(pairs) == 2
@@ -83,7 +79,7 @@ def test_rows_of_a_tagged_file_are_those_of_a_reader_of_the_file(tmp_path_factor
 def test_fifths_are_scikit_learns(total):
     from sklearn.model_selection import train_test_split
 
-    rows = [relation(f"text {i}", "1") for i in range(total)]
+    rows = [make_masked(f"text {i}", "1") for i in range(total)]
     rest, dev = train_test_split(range(total), test_size=0.2, random_state=0)
     train, test = train_test_split(rest, test_size=0.2, random_state=0) if len(rest) > 1 else (rest[1:], rest[:1])
     assert COUNTS.count_fifths(rows) == {"train": len(train), "dev": len(dev), "test": len(test)}
@@ -104,7 +100,7 @@ QUESTIONS = [
     [
         ("tagging", TAGGED, "2 entities, 5 words"),
         ("pico", ELEMENTS, "3 words in elements, 2 words"),
-        ("relations", [relation("x", "1"), relation("x", "0")], "1 positive"),
+        ("relations", [make_masked("x", "1"), make_masked("x", "0")], "1 positive"),
         ("questions", QUESTIONS, "3 passages, 1 questions without an answer in them"),
         ("ranking", [Pair("1", "Q", "a", "1", "q"), Pair("2", "Q", "b", "0", "q")], "1 questions"),
         ("documents", [Labelled("1", ("One.", "Two."), ())], "2 sentences"),

@@ -82,6 +82,12 @@ esac
     assert "installed torch==9" in start(tmp_path, PYTHON=str(maker)).stdout and stamp.read_text() == stamped
 
 
+def test_a_home_that_cannot_be_written_is_replaced_by_one_below_outputs(tmp_path):
+    process = start(tmp_path, HOME=str(tmp_path / "nowhere"), PYTHON="python0.0")
+    assert (tmp_path / "outputs/.home").is_dir()
+    assert process.stderr.splitlines()[0].endswith("caches go below outputs/.home")
+
+
 def test_an_environment_of_conda_is_never_emptied(tmp_path):
     file = tmp_path / "conda" / "mine"
     file.parent.mkdir()

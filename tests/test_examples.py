@@ -7,16 +7,15 @@ import pytest
 import small_encoders
 import torch
 from tokenizers import processors
-from transformers import BertTokenizer
 
 from lib.finetuning import examples, likeness
 from lib.finetuning.examples import BucketedBatches, Example, Template, cut_evenly, pad
-from lib.vocabularies.learning import train_wordpiece
+from lib.vocabularies.learning import train_vocabulary
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return BertTokenizer(vocab=train_wordpiece(lambda: ["a b c d"] * 9, 40, cased=False).get_vocab())
+    return train_vocabulary(lambda: ["a b c d"] * 9, "wordpiece", 40, cased=False)
 
 
 def make(lengths):

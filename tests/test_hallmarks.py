@@ -1,4 +1,4 @@
-"""Tests of the hallmarks of cancer: lists of abstracts, made-up files, and the real ones against BLURB's format.
+"""Tests of the hallmarks of cancer: lists of abstracts, and the real files against BLURB's format.
 
 test_formats.py tests that the corpus is read as written, and the messages about damaged files.
 """
@@ -10,7 +10,6 @@ from golden import FORMATS, HOC_EXAMPLES, read_hoc, write_files
 from lib.benchmarks import hallmarks
 from lib.benchmarks.instances import Labelled
 from lib.reading import find_file, read_columns
-from lib.study import paths
 
 
 def test_abstracts_come_in_the_order_of_the_list_and_blue_has_only_those_with_a_hallmark(tmp_path):
@@ -29,15 +28,6 @@ def read_table_of_sentences(path) -> list[Labelled]:
         labels[pmid] |= {number for number, flag in enumerate(flags.split(",")) if flag.endswith("_1")}
     names = list(hallmarks.HALLMARKS.values())
     return [Labelled(id, tuple(sentences[id]), tuple(names[i] for i in sorted(labels[id]))) for id in sentences]
-
-
-def test_made_up_files_have_every_label():
-    folder = paths.MADE_UP / "doccls/hoc"
-    for split in ("train", "dev", "test"):
-        documents = hallmarks.read_hoc(folder / "hoc-corpus.tar.gz", folder / f"splits/{split}_pmid.tsv")
-        assert read_table_of_sentences(find_file(folder / f"blurb/{split}.tsv")) == documents
-        assert {label for d in documents for label in d.labels} == set(hallmarks.HALLMARKS.values())
-        assert len(documents) == 30 and any(not d.labels for d in documents)
 
 
 def test_the_real_hallmarks_are_those_of_the_form_that_blurb_has(real_data):

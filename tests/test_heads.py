@@ -61,15 +61,6 @@ def test_the_crf_agrees_with_every_sequence_written_out(crf):
     assert float(crf.loss(scores, labels, words)) == pytest.approx(expected / (sum(lengths) * LAYERS), rel=1e-5)
 
 
-def test_what_stands_where_there_is_no_word_changes_nothing(crf):
-    scores, words = torch.randn(1, 4, LAYERS, LABELS), torch.tensor([[True, True, False, False]])
-    labels = torch.zeros(1, 4, LAYERS, dtype=torch.long)
-    other_scores, other_labels = scores.clone(), labels.clone()
-    other_scores[:, 2:], other_labels[:, 2:] = 99.0, 2
-    assert torch.equal(crf.loss(scores, labels, words), crf.loss(other_scores, other_labels, words))
-    assert torch.equal(crf.decode(scores, words), crf.decode(other_scores, words))
-
-
 def make_encoder(kind: str):
     torch.manual_seed(0)
     if kind == "roberta":

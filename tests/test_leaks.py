@@ -4,16 +4,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import each
+from golden import make_masked
 from notebook_code import definitions, run
 
 from lib.benchmarks import datasets, registry
-from lib.benchmarks.instances import Labelled, Mention, Pair, Question, Relation, Sentence
+from lib.benchmarks.instances import Labelled, Pair, Question, Sentence
 from lib.corpora import leakage
 from lib.study import dataset_texts, documents, paths
 from lib.study.corpora import Corpus
 
 PAGE = definitions("14_leaks")
-ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)
 
 
 def tagged(text: str, tags: str = "") -> Sentence:
@@ -23,10 +23,6 @@ def tagged(text: str, tags: str = "") -> Sentence:
 
 def answer(id: str, second: str, label: str, first: str = "Is it?") -> Pair:
     return Pair(id, first, second, label)
-
-
-def relation(text: str, label: str, id: str = "1") -> Relation:
-    return Relation(id, f"@GENE$ {text} @DISEASE$", *ENDS, label, masked=True)
 
 
 NEWS = [answer(str(i), f"{word} news", label) for i, (word, label) in enumerate([("good", "yes"), ("bad", "no")] * 4)]
@@ -64,12 +60,12 @@ def test_copies_and_near_copies():
     ],
 )
 def test_a_development_set_that_is_the_test_set(dev, equal):
-    assert PAGE.are_equal([relation(*row) for row in dev], [relation("a", "1"), relation("b", "0")]) == equal
+    assert PAGE.are_equal([make_masked(*row) for row in dev], [make_masked("a", "1"), make_masked("b", "0")]) == equal
 
 
 def test_labels_that_contradict():
     rows = [("a", "1"), ("a", "1"), ("b", "0"), ("c", "0"), ("a", "0"), ("b", "0")]
-    count, total, best_accuracy = PAGE.count_contradictions(relation(*row) for row in rows)
+    count, total, best_accuracy = PAGE.count_contradictions(make_masked(*row) for row in rows)
     # Three rows have the text a, two of them with label 1: always predicting 1 for a errs once in six rows.
     assert (count, total) == (3, 6) and best_accuracy == pytest.approx(100 * 5 / 6)
     tags = [tagged("a b", "O B"), tagged("a b", "O O"), tagged("a", "O")]
@@ -119,13 +115,13 @@ def lines(own_outputs, tmp_path, monkeypatch):
         answer("3", "bad", "no"),
         answer("4", "good", "no"),
     ]
-    pairs = [relation("a", "1"), relation("b", "0")]
+    pairs = [make_masked("a", "1"), make_masked("b", "0")]
     sets = [
         ("one", "tagging", "entity-f1", {"train": [short], "test": [first, second, short]}),
         ("two", "tagging", "entity-f1", {"train": [first], "test": [tagged("new pain", "B I")]}),
         ("two-again", "tagging", "entity-f1", {"test": [tagged("new pain", "B I")]}),
         ("answers", "answers", "accuracy", {"train": [*NEWS, answer("9", "yes it is", "yes")], "test": answer_pairs}),
-        ("pairs", "relations", "binary-f1", {"train": [pairs[0], relation("b", "1")], "dev": pairs, "test": pairs}),
+        ("pairs", "relations", "binary-f1", {"train": [pairs[0], make_masked("b", "1")], "dev": pairs, "test": pairs}),
         ("asked", "questions", "squad", {"test": [Question("1", "is it", ("P.",), ("a",), ())]}),
     ]  # fmt: skip
     (tmp_path / "data").mkdir()
@@ -185,10 +181,9 @@ def test_what_the_page_says_of_answers_that_are_given_away_or_always_the_same(li
     ],
 )
 def test_the_most_frequent_label_by_task(tmp_path, family, test, said):
-    page = definitions("14_leaks")
     dataset = make_dataset(tmp_path, "set", family, "accuracy", {"test": test})
-    *counts, note = page.describe_label(dataset, test, [("x", "y")])
+    *counts, note = PAGE.describe_label(dataset, test, [("x", "y")])
     assert tuple(counts) == said
     assert family != "documents" or note == "no label; score: always x and y"
     credentialed = make_dataset(tmp_path, "set", "inference", "accuracy", {"test": test}, access="credentialed")
-    assert page.describe_label(credentialed, test, ["a label"])[3] == "score: always the same label"
+    assert PAGE.describe_label(credentialed, test, ["a label"])[3] == "score: always the same label"

@@ -29,6 +29,7 @@ from lib.study.encoders import find_model
 
 LENGTHS = {"roberta": 64, "mpnet": 64, "ibert": 64, "lilt": 64, "xlnet": 2048}  # the others take 66 tokens
 TOKENIZER = "tokenizer.json", "tokenizer_config.json"
+OWN_CODE = {"auto_map": {"AutoConfig": "code.Config", "AutoModel": "code.Model"}, "model_type": "mine"}
 
 
 @pytest.fixture(scope="module")
@@ -205,12 +206,6 @@ def leave_an_adapter(folder):
     (folder / "config.json").rename(folder / "adapter_config.json")
 
 
-def ask_for_own_code(folder):
-    config = json.loads((folder / "config.json").read_text())
-    code = {"auto_map": {"AutoConfig": "code.Config", "AutoModel": "code.Model"}, "model_type": "mine"}
-    (folder / "config.json").write_text(json.dumps(config | code))
-
-
 def spoil_weights(folder):
     state = load_file(folder / "model.safetensors")
     state["embeddings.LayerNorm.bias"].fill_(float("nan"))
@@ -277,7 +272,6 @@ def lose_frame(folder):
         (keep_elsewhere("model.safetensors"), "model.safetensors is a pointer of Git LFS, not the file; run git"),
         (keep_elsewhere("tokenizer.json"), "tokenizer.json is a pointer of Git LFS, not the file; run git lfs"),
         (move_weights("flax_model.msgpack"), "flax_model.msgpack is of Flax: save the model by PyTorch as safetensors"),
-        (move_weights("tf_model.h5"), "tf_model.h5 is of TensorFlow: save the model by PyTorch as safetensors"),
         (move_weights("best/model.safetensors"), "the folder best in it has them: give that, with config.json and the"),
         (move_below, "no config.json in it; give the folder 0_Transformer in it, which has one"),
         (lose_frame, "puts no special token around a text; set cls_token and sep_token in tokenizer_config.json"),
@@ -287,7 +281,7 @@ def lose_frame(folder):
         (empty_vocabulary, "its tokenizer has no vocabulary"),
         (lower_case_no_more, "no token of the vocabulary holds a capital, but its tokenizer keeps them"),
         (leave_an_adapter, "an adapter alone; merge it into its model, and save that"),
-        (ask_for_own_code, "the model could not be loaded: "),
+        (change_config(**OWN_CODE), "the model could not be loaded: "),
         (spoil_weights, "what it computes is not finite"),
         (shrink_embeddings, "the vocabulary has 75 tokens, the model only 40 embeddings"),
         (lambda folder: (folder / "model.safetensors").unlink(), "no model.safetensors or pytorch_model.bin in it"),
@@ -309,7 +303,6 @@ def test_what_is_no_whole_encoder_is_refused_in_one_line(bert, tmp_path, spoil, 
     "kind, size, message",
     [
         ("gpt2", {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 66}, "a decoder, or a model whose"),
-        ("llama", SIZE | {"num_key_value_heads": 2}, "a decoder, or a model whose"),
         ("t5", T5, "an encoder-decoder"),
         ("mra", SIZE | {"max_position_embeddings": 64}, "its tokens see nothing of each other"),
         ("nystromformer", SIZE | {"num_landmarks": 8}, "it does not read text as an encoder does: .*shape"),

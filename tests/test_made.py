@@ -166,9 +166,11 @@ def test_git_may_be_set_to_find_no_bare_repository(public, tmp_path, monkeypatch
 
 def test_a_file_is_made_right_or_not_at_all(public, tmp_path, monkeypatch, capsys):
     expected = f"pmid\ttitle\tabstract\n\t\tThe {LONG}\n\t\tOf {LONG}\n"
-    path = "corpora/pubmed/x.tsv.gz"
+    path, manifest = "corpora/pubmed/x.tsv.gz", {}
+    monkeypatch.setattr(downloads, "load_manifest", lambda: manifest)
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
 
-    def write(**changes) -> None:
+    def fetch(**changes) -> list[str]:
         entry = {
             "path": path, "checksum": f"sha256:{hashlib.sha256(expected.encode()).hexdigest()}", "bytes": len(expected),
             "licence": "MIT", "how": "as it says", "conversion": "abstracts",
@@ -176,14 +178,6 @@ def test_a_file_is_made_right_or_not_at_all(public, tmp_path, monkeypatch, capsy
         }  # fmt: skip
         groups = {"one": {"title": "one", "made": [entry | changes]}}
         (tmp_path / "downloads.yaml").write_text(yaml.safe_dump({"groups": groups}))
-
-    write()
-    manifest = downloads.parsing.read_yaml(tmp_path / "downloads.yaml", downloads.Manifest).groups
-    monkeypatch.setattr(downloads, "load_manifest", lambda: manifest)
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-
-    def fetch(**changes) -> list[str]:
-        write(**changes)
         manifest.update(downloads.parsing.read_yaml(tmp_path / "downloads.yaml", downloads.Manifest).groups)
         downloads.fetch_groups([])
         return capsys.readouterr().out.splitlines()

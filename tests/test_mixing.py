@@ -43,9 +43,9 @@ def place_all(layout, epochs: int, width: int = WIDTH) -> np.ndarray:
     return np.stack([layout.place(np.full(len(blocks), epoch), blocks, width) for epoch in range(epochs)])
 
 
-def cut(layout, rows: int):
+def cut(layout, rows: int, duplicates: int | None = None):
     batches = Blocks(layout, TOKENIZER, length=LENGTH, batch_size=rows, steps=1, masking=Masking("word-piece", 0.15),
-                     pairs="next sentence")  # fmt: skip
+                     pairs="next sentence", duplicates=duplicates)  # fmt: skip
     return batches.cut(*batches.order(batches.list_sequences(0)))
 
 
@@ -137,9 +137,7 @@ def test_counts_equal_those_made_one_by_one(method):
     layout, rows = arrange(method), 6_000  # more than are cut at a time
     page = definitions("24_simultaneous_pretraining", "KINDS", "TOGETHER")
     counts = page.count_mixture(layout, page.cut_sequences(layout, TOKENIZER, rows, LENGTH, 2), 3_000)
-    batches = Blocks(layout, TOKENIZER, length=LENGTH, batch_size=rows, steps=1, masking=Masking("word-piece", 0.15),
-                     pairs="next sentence", duplicates=2)  # fmt: skip
-    segments = batches.cut(*batches.order(batches.list_sequences(0)))
+    segments = cut(layout, rows, duplicates=2)
     pieces, pairs = np.zeros(2), set()
     starts = np.concatenate([CORE.starts[:-1], 3_000 + SATELLITE.starts])
     for a, n, b, m, label in zip(segments.first, segments.first_length, segments.second, segments.second_length,

@@ -12,6 +12,10 @@ from lib.training.optimization import Optimization
 
 BODY = Body(layers=2, hidden=32, heads=4, intermediate=64, embedding=16)
 PIECES, LENGTH, MASK = 60, 16, 4
+LOSSES = {
+    "bert": objectives.masked_tokens, "albert": objectives.masked_tokens, "electra": objectives.replaced_tokens,
+    "adversarial": objectives.adversarial_tokens,
+}  # fmt: skip
 
 
 def make_batch(rows: int = 6, pairs: bool = False, padded: bool = False, seed: int = 0) -> objectives.Batch:
@@ -115,7 +119,7 @@ def test_draws_follow_the_generator_and_stand_where_they_were_asked_for():
 @pytest.mark.parametrize("architecture", ["bert", "electra"])
 def test_the_losses_of_parts_add_up_to_the_loss_of_the_step(monkeypatch, architecture):
     model, batch = make(architecture, pairs=architecture == "bert"), make_batch(pairs=architecture == "bert")
-    loss_of = objectives.masked_tokens if architecture == "bert" else objectives.replaced_tokens
+    loss_of = LOSSES[architecture]
     monkeypatch.setattr(torch, "rand_like", lambda logits, dtype: torch.full_like(logits, 0.5))  # no randomness
     halves = [{name: t[part::2] if name != "counts" else t for name, t in batch.items()} for part in (0, 1)]
     whole = loss_of(model, batch)
@@ -170,19 +174,16 @@ def test_divergence_is_the_library_s():
     assert objectives.divergence(ours, ours).item() == pytest.approx(0, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["bert", "albert", "electra", "adversarial"])
+@pytest.mark.parametrize("kind", LOSSES)
 def test_every_kind_overfits_twenty_sentences(kind):
     model = make("bert" if kind == "adversarial" else kind, pairs=kind in ("bert", "albert")).train()
     batch = make_batch(rows=20, pairs=kind in ("bert", "albert"), padded=True)
-    loss_of = {"electra": objectives.replaced_tokens, "adversarial": objectives.adversarial_tokens}.get(
-        kind, objectives.masked_tokens
-    )
     settings = Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
     optimizer = optimizers.make_optimizer(model, settings, 5e-3)
     torch.manual_seed(0)
     losses = []
     for _ in range(600 if kind == "electra" else 150):
-        loss = loss_of(model, batch)
+        loss = LOSSES[kind](model, batch)
         loss.backward()
         losses.append(loss.item())
         optimizer.step()
@@ -195,13 +196,12 @@ def test_every_kind_overfits_twenty_sentences(kind):
     assert measures.get("pairs right", 1.0) == 1.0
 
 
-@pytest.mark.parametrize("kind", ["bert", "albert", "electra", "adversarial"])
+@pytest.mark.parametrize("kind", LOSSES)
 def test_a_step_without_targets_has_no_loss_of_them(kind):
     model, batch = make("bert" if kind == "adversarial" else kind), make_batch()
     batch["targets"].fill_(masking.IGNORED)
     batch["counts"][0] = 0
-    loss_of = {"electra": objectives.replaced_tokens, "adversarial": objectives.adversarial_tokens}
-    loss = loss_of.get(kind, objectives.masked_tokens)(model, batch)
+    loss = LOSSES[kind](model, batch)
     loss.backward()
     predictor = model.generator if kind == "electra" else model
     assert torch.isfinite(loss) and (kind == "electra" or loss == 0)  # its discriminator still has tokens to judge

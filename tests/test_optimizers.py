@@ -129,13 +129,6 @@ def test_each_group_has_its_share_of_the_rate(name):
 # Schedules
 
 
-def test_the_triangle_rises_then_falls():
-    rates = [optimizers.slanted_triangle(step, 100, 0.1) for step in range(100)]
-    assert max(rates) == rates[9] == rates[10] == 1.0
-    assert rates[0] == pytest.approx(0.1)
-    assert rates[-1] == pytest.approx(1 / 90)
-
-
 def test_square_root_decay_has_the_rates_of_nvidias_first_phase():
     # 7,038 steps with a warm-up share of 0.2843: 2,000 steps of warm-up, then the root of the share of all steps left.
     rates = [optimizers.square_root_decay(step, 7038, 0.2843) for step in range(7038)]

@@ -87,6 +87,11 @@ def pretrain(folder, model: str, fails: bool = False) -> str:
     return output
 
 
+def pretrain_once(folder, model: str) -> None:
+    if not result(folder, model).exists():
+        pretrain(folder, model)
+
+
 def result(folder, model: str):
     return folder / "outputs/smoke/models" / model
 
@@ -119,8 +124,7 @@ def test_every_kind_trains_and_loads_with_the_auto_classes(study):
 
 
 def test_a_continued_model_begins_where_the_other_ended(study):
-    if not result(study, "tiny-pairs").exists():
-        pretrain(study, "tiny-pairs")
+    pretrain_once(study, "tiny-pairs")
     write_model(study, "tiny-next", initial="tiny-pairs", corpora=["wiki-books"], pairs="next sentence", share=0.01)
     pretrain(study, "tiny-next")
     assert [row["step"] for row in read_log(study, "tiny-next")] == [1]
@@ -147,9 +151,8 @@ def test_killed_anywhere_it_ends_with_the_same_weights(study, tmp_path):
     """The model is an ELECTRA, because it samples its inputs during training."""
     model = "tiny-electra"
     folder = tmp_path / "study"
+    pretrain_once(study, model)
     shutil.copytree(study, folder, symlinks=True)
-    shutil.rmtree(result(folder, model), ignore_errors=True)
-    pretrain(folder, model)
     undisturbed = load_file(result(folder, model) / "model.safetensors")
     shutil.rmtree(result(folder, model))
     partial = result(folder, f".{model}.partial")
@@ -175,8 +178,6 @@ def test_killed_anywhere_it_ends_with_the_same_weights(study, tmp_path):
     ("changes", "message"),
     [
         ({"initial": "tiny-absent"}, "model 'tiny-absent' is not pretrained at scale 'smoke'"),
-        ({"masked_share": 1.5}, "masked_share lies between 0 and 1"),
-        ({"core": ["wiki-books"]}, "core names the first of the corpora"),
         ({"not_run": "its text is not at hand"}, "cannot be pretrained here: its text is not at hand"),
     ],
 )

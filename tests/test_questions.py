@@ -15,7 +15,6 @@ from golden import golden, read_golden, squad, write
 from lib.benchmarks import questions, registry
 from lib.benchmarks.instances import Question, Span
 from lib.errors import StudyError
-from lib.study import paths
 
 
 def read(reader, folder, *contents: str, **options) -> list[Question]:
@@ -84,23 +83,6 @@ def test_refuses_a_question_that_comes_in_two_files(tmp_path):
     gold = golden(("q", "What?", [], ["x"]))
     with pytest.raises(StudyError, match=r"^bad1: questions\[0\]: an id that came before"):
         read(read_golden, tmp_path, gold, gold)
-
-
-def test_made_up_files_can_be_read():
-    qa = paths.MADE_UP / "qa"
-    for name in ("squad-v1.1/train-v1.1.json", "squad-v1.1-dev-derived/dev-v1.1.derived.json.gz",
-                 "bioasq-8b-factoid/train.json", "bioasq-8b-factoid/dev.json"):  # fmt: skip
-        assert len(questions.read_squad(qa / name)) == 60
-    form = qa / "bioasq-factoid-biobert"
-    for year in (4, 5, 6):
-        train = questions.read_bioasq_squad(form / f"BioASQ-train-factoid-{year}b.json")
-        assert len(questions.answerable(train)) == 30
-        tests = [form / f"BioASQ-test-factoid-{year}b-{batch}.json" for batch in range(1, 6)]
-        gold = [form / f"{year}B{batch}_golden.json" for batch in range(1, 6)]
-        assert [q.answers for q in questions.read_bioasq_squad(*tests)] == 50 * [()]
-        assert len(questions.answerable(questions.read_bioasq_squad(*tests, *gold))) == 50
-        assert len(read_golden(*gold)) == 50
-    assert len(questions.read_bioasq_squad(qa / "bioasq-7b-biobert/BioASQ-train-factoid-7b.json.gz")) == 30
 
 
 def test_real_tests_of_biobert_have_the_printed_counts(real_data):

@@ -8,6 +8,7 @@ from itertools import product
 
 import pytest
 from conftest import each
+from golden import write
 
 from lib.benchmarks import chemprot, datasets, metrics, registry
 from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentence
@@ -37,12 +38,6 @@ def folder(tmp_path, monkeypatch):
     """An empty data folder that the laptop scale reads."""
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     return tmp_path
-
-
-def write(path, text: str):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 def load_folds(key: str, split: str) -> list[list]:

@@ -39,12 +39,12 @@ def run(number=1, name="42_question--a--b", **others):
 
 
 def test_the_copy_is_whole_titled_and_without_the_machine(workshop):
-    path = run(3)
+    path = run(3, rate=1)  # an integer is a float
     assert path == workshop / "notebooks" / "42_question--a--b.ipynb"
     copy = nbformat.read(path, as_version=4)
     assert copy.cells[0].source == "# a · b: What comes out?"
     assert copy.metadata.papermill.end_time
-    assert copy.metadata.papermill.parameters == {"scale": "smoke", "number": 3}
+    assert copy.metadata.papermill.parameters == {"scale": "smoke", "number": 3, "rate": 1}
     assert str(paths.ROOT) not in path.read_text()
     assert copy.cells[3].outputs[0].text == "notebooks 3\n"
     assert not list((workshop / "running").iterdir())
@@ -65,10 +65,6 @@ def test_parameters_that_do_not_fit_are_refused_before_anything_runs(workshop, p
     with pytest.raises(StudyError, match=message):
         runner.run("smoke", "42_question", "42_question", parameters)
     assert not workshop.exists()
-
-
-def test_an_integer_is_a_float(workshop):
-    assert run(rate=1).exists()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import shutil
 
 import pytest
-import torch
 from conftest import each
 from huggingface_hub import ModelCard
 from small_encoders import FAMILIES, make, make_t5
@@ -85,23 +84,12 @@ def test_what_is_saved_predicts_the_same_when_it_is_opened(encoders, tmp_path, k
             AutoModelForTokenClassification.from_pretrained(folder / "saved")
 
 
-def test_the_pipelines_of_transformers_say_what_the_study_says(encoders, tmp_path):
-    tagger = work_on(tmp_path, encoders / "bert", "ncbi-disease", steps=60, train_instances=40)
-    tagger.run([1], tmp_path / "tagger")
-    opened, sentence = saved.load_saved(tmp_path / "tagger"), tagger.splits.read("test", 1)[0]
-    batch = opened.task.collate(opened.task.encode([sentence]))
-    with torch.inference_mode():
-        ours = opened.model.scores(batch)[0, :, 0].softmax(-1)
-    outputs = pipeline("token-classification", str(tmp_path / "tagger"), ignore_labels=[])(" ".join(sentence.words))
-    first_tokens = [outputs[position - 1] for position in batch["positions"][0].tolist()]  # it leaves out [CLS]
-    assert [item["entity"] for item in first_tokens] == [opened.task.labels[number] for number in ours.argmax(-1)]
-    assert [item["score"] for item in first_tokens] == pytest.approx(ours.amax(-1).tolist(), abs=1e-5)
-
-    pairs = work_on(tmp_path / "pairs", encoders / "bert", "mednli")
-    (run,) = pairs.run([1], tmp_path / "pairs" / "saved")["runs"]
+def test_the_pipeline_of_transformers_says_of_pairs_what_the_study_says(encoders, tmp_path):
+    pairs = work_on(tmp_path, encoders / "bert", "mednli")
+    (run,) = pairs.run([1], tmp_path / "saved")["runs"]
     instances, predicted = pairs.read_predictions(run)
     texts = [{"text": item.first, "text_pair": item.second} for item in instances[:8]]
-    outputs = pipeline("text-classification", str(tmp_path / "pairs" / "saved"))(texts)
+    outputs = pipeline("text-classification", str(tmp_path / "saved"))(texts)
     assert [item["label"] for item in outputs] == predicted[:8]
 
 
@@ -174,6 +162,14 @@ def test_the_card_has_what_the_hub_reads(encoders, tmp_path):
     assert "| pearson | 80.00 | n/a | n/a | 2 |" in card.describe_scores({"scores": {"pearson": 80.0}}, undefined)
 
 
+@pytest.fixture(scope="module")
+def tagger(encoders, tmp_path_factory):
+    """The folder of a saved tagger, shared by the tests; do not change it."""
+    folder = tmp_path_factory.mktemp("tagger")
+    work_on(folder, encoders / "bert", "ncbi-disease").run([1], folder / "saved")
+    return folder / "saved"
+
+
 @each(
     ("damage", "message"),
     [
@@ -183,10 +179,9 @@ def test_the_card_has_what_the_hub_reads(encoders, tmp_path):
         (lambda folder: (folder / "tokenizer.json").unlink(), "damaged, or not whole"),
     ],
 )
-def test_a_folder_without_a_whole_model_is_refused_in_one_line(encoders, tmp_path_factory, damage, message):
-    folder = tmp_path_factory.mktemp("damaged")
-    work_on(folder, encoders / "bert", "ncbi-disease").run([1], folder / "saved")
-    damage(folder / "saved")
+def test_a_folder_without_a_whole_model_is_refused_in_one_line(tagger, tmp_path_factory, damage, message):
+    folder = shutil.copytree(tagger, tmp_path_factory.mktemp("damaged") / "saved")
+    damage(folder)
     with pytest.raises(StudyError, match=message) as error:
-        saved.load_saved(folder / "saved")
+        saved.load_saved(folder)
     assert "\n" not in str(error.value)

@@ -3,22 +3,19 @@
 import numpy as np
 import pytest
 import torch
-from transformers import BertTokenizer
 
 from lib.benchmarks import questions, registry
 from lib.benchmarks.instances import Answer, Question, Span
 from lib.finetuning import spans
 from lib.finetuning.spans import LONGEST, rank_spans
 from lib.study import open_study
-from lib.vocabularies.learning import train_wordpiece
+from lib.vocabularies.learning import train_vocabulary
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vocabulary")
+def tokenizer():
     texts = ["who was it a b c d e iron zinc"] * 20
-    train_wordpiece(lambda: texts, 60, cased=False).save_model(str(folder))
-    return BertTokenizer(vocab=str(folder / "vocab.txt"))
+    return train_vocabulary(lambda: texts, "wordpiece", 60, cased=False)
 
 
 def make_task(tokenizer, length=64):

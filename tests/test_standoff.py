@@ -42,12 +42,6 @@ def test_no_sentence_ends_inside_a_mention():
     assert sentence.tags[3:6] == ["B-X", "I-X", "I-X"]
 
 
-def test_a_mention_in_parts_has_one_b():
-    text = "left and right arm"
-    parts = Annotation("X", ((0, 4), (15, 18)))
-    assert standoff.tag_text(text, [parts])[0].tags == ["B-X", "O", "O", "I-X"]
-
-
 def test_paragraphs_end_sentences():
     text = "one\ntwo\n\nthree"
     assert len(standoff.tag_text(text, [])) == 3

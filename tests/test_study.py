@@ -126,12 +126,6 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
 
     study.edit_text("lib/finetuning/protocol.py", "VERSION = 99", "VERSION = 2")
 
-    # A parameter of fine-tuning: the same.
-    study.edit_text("params/scales/smoke.yaml", "learning_rate: [5.0e-3]", "learning_rate: [4.0e-3]")
-    planned = set(re.findall(r"^(?:local)?rule (\w+):", study.run("lee-4", "--dry-run", "--verbose"), re.M))
-    assert planned == {"all", "finetune", "table"}
-    study.edit_text("params/scales/smoke.yaml", "learning_rate: [4.0e-3]", "learning_rate: [5.0e-3]")
-
     # A code cell: this notebook again and those that follow it, but what is finished is found, and nothing retrains.
     before = artefacts_of(study)
     notebook = nbformat.read(path, as_version=4)
@@ -183,13 +177,6 @@ def test_again_makes_anew_what_is_named_and_what_follows_is_done_where_the_conte
     again = jobs_started(study.run_without_report("lee-4"))
     assert again == ["30_finetune_words--bert-general--lee--tagging", "40_biobert"]
     assert all(now != then for now, then in zip(read(), before, strict=True))
-
-
-def test_again_asks_what_for(finished_study):
-    begun = artefacts_of(finished_study)
-    said = finished_study.run("--again", fails=True)
-    assert said == "error: --again makes anew what is named: ./run_all.sh smoke pubmedbert --again\n"
-    assert artefacts_of(finished_study) == begun
 
 
 def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
@@ -244,21 +231,6 @@ def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
 )
 def test_news_of_jobs_are_found_also_behind_a_message_of_snakemake(line, news):
     assert graph.find_news(line) == news
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["smokey"], "unknown scale or target 'smokey': did you mean smoke"),
-        (["smoke", "lee-44"], "unknown target 'lee-44': did you mean lee-4"),
-        (["laptop"], "STUDY_DATA names .*nowhere, which is not there"),
-    ],
-)
-def test_words_that_lead_nowhere(finished_study, monkeypatch, words, message):
-    monkeypatch.setenv("STUDY_DATA", "nowhere")
-    output = finished_study.run(*words, fails=True)
-    assert re.search(message, output)
-    assert len(output.splitlines()) == 1
 
 
 def test_list_and_dry_run(study):

@@ -2,13 +2,12 @@
 
 import pytest
 import torch
-from transformers import BertTokenizer
 
 from lib.benchmarks import metrics, registry
 from lib.benchmarks.instances import Sentence
 from lib.finetuning import tagging
 from lib.study import open_study
-from lib.vocabularies.learning import train_wordpiece
+from lib.vocabularies.learning import train_vocabulary
 
 BIO = [
     ["O", "B-D", "I-D", "I-D", "O"],
@@ -19,11 +18,9 @@ BIO = [
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vocabulary")
-    text = ["aspirin relieves pain in w x y z"] * 20
-    train_wordpiece(lambda: text, 60, cased=True).save_model(str(folder))
-    return BertTokenizer(vocab=str(folder / "vocab.txt"), do_lower_case=False)
+def tokenizer():
+    texts = ["aspirin relieves pain in w x y z"] * 20
+    return train_vocabulary(lambda: texts, "wordpiece", 60, cased=False)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from golden import write
 from notebook_code import definitions
 
 from lib import provenance
@@ -34,13 +35,6 @@ def folder(own_outputs, tmp_path, monkeypatch):
     return tmp_path / "data"
 
 
-def write(folder, name: str, text: str):
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
-
-
 def tagged(*sentences: str) -> str:
     return "".join("".join(f"{word}\tO\n" for word in sentence.split()) + "\n" for sentence in sentences)
 
@@ -49,17 +43,17 @@ def tagged(*sentences: str) -> str:
 
 
 def test_inputs_are_the_texts_of_a_split_in_order(folder):
-    write(folder, "sts/biosses/blurb/dev.tsv", "pair_id\tsent1\tsent2\tscore\n1\tOne.\tTwo.\t2\n2\tA.\tB.\t3\n")
+    write(folder / "sts/biosses/blurb/dev.tsv", "pair_id\tsent1\tsent2\tscore\n1\tOne.\tTwo.\t2\n2\tA.\tB.\t3\n")
     assert PAGE.read_inputs(LAPTOP, "biosses", "dev") == ["One. Two.", "A. B."]
-    write(folder, "re/gad/blurb/test.tsv", "index\tsentence\tlabel\n0\t@GENE$ in @DISEASE$.\t1\n")
+    write(folder / "re/gad/blurb/test.tsv", "index\tsentence\tlabel\n0\t@GENE$ in @DISEASE$.\t1\n")
     assert PAGE.read_inputs(LAPTOP, "gad", "test") == ["@GENE$ in @DISEASE$."]
 
 
 def test_empty_blocks_of_jnlpba_count_and_sentences_of_pico_end_after_full_stops(folder):
-    write(folder, "ner/jnlpba/dev.tsv", "-DOCSTART-\tO\n\nAn\tO\nulcer\tB-DNA\n\n\nIt\tO\n-DOCSTART-\tO\n\nNo\tO\n")
+    write(folder / "ner/jnlpba/dev.tsv", "-DOCSTART-\tO\n\nAn\tO\nulcer\tB-DNA\n\n\nIt\tO\n-DOCSTART-\tO\n\nNo\tO\n")
     assert PAGE.read_inputs(LAPTOP, "jnlpba", "dev") == ["", "", "An ulcer", "", "It", "", "No"]
     lines = "-DOCSTART- (1)\n\nTwo NN O O\n\nparts NN O I-PAR\n. . O O\nOpen NN O O\n\n"
-    write(folder, "ner/ebm-nlp/dev.txt", f"{lines}-DOCSTART- (2)\n\nEnd NN O O\n. . O O\n")
+    write(folder / "ner/ebm-nlp/dev.txt", f"{lines}-DOCSTART- (2)\n\nEnd NN O O\n. . O O\n")
     assert PAGE.read_inputs(LAPTOP, "ebm-pico-scibert", "dev") == ["", "", "Two parts .", "Open", "", "End ."]
 
 
@@ -77,13 +71,13 @@ def test_inputs_that_are_not_there(folder):
 def test_test_texts_are_natural(folder):
     assert dataset_texts.test_texts(LAPTOP) == {} and dataset_texts.test_files(LAPTOP) == []
     dataset_texts.test_texts.cache_clear()
-    write(folder, "ner/jnlpba/test.tsv", "-DOCSTART-\tO\n\nAn\tO\nulcer\tO\n\n")
+    write(folder / "ner/jnlpba/test.tsv", "-DOCSTART-\tO\n\nAn\tO\nulcer\tO\n\n")
     for part, text in (("abstracts", "7\tA title.\tAn abstract.\n"), ("entities", ""), ("relations", "")):
-        write(folder, f"re/chemprot/chemprot_test_gs/chemprot_test_{part}_gs.tsv", text)
-    write(folder, "re/gad/blurb/test.tsv", "index\tsentence\tlabel\n0\t@GENE$ and the risk of @DISEASE$ here.\t1\n")
-    write(folder, "sts/biosses/blurb/test.tsv", "pair_id\tsent1\tsent2\tscore\n1\tOne.\tTwo.\t2\n2\tOne.\tSix.\t1\n")
-    write(folder, "qa/bioasq-7b-yesno-blurb/test.tsv", "id\tQ?\tSnippets.\tyes\n")
-    write(folder, "ner/bc2gm/train.tsv", tagged("No test set"))
+        write(folder / f"re/chemprot/chemprot_test_gs/chemprot_test_{part}_gs.tsv", text)
+    write(folder / "re/gad/blurb/test.tsv", "index\tsentence\tlabel\n0\t@GENE$ and the risk of @DISEASE$ here.\t1\n")
+    write(folder / "sts/biosses/blurb/test.tsv", "pair_id\tsent1\tsent2\tscore\n1\tOne.\tTwo.\t2\n2\tOne.\tSix.\t1\n")
+    write(folder / "qa/bioasq-7b-yesno-blurb/test.tsv", "id\tQ?\tSnippets.\tyes\n")
+    write(folder / "ner/bc2gm/train.tsv", tagged("No test set"))
     expected = {
         "jnlpba": ["An ulcer"],
         "chemprot": ["A title.", "An abstract."],  # from the abstracts, because the pairs hold only some sentences
@@ -100,10 +94,10 @@ def test_test_texts_are_natural(folder):
 def test_sets_with_folds_are_read_in_all_and_squad_has_its_development_set(folder):
     for fold in range(1, 11):
         table = f"index\tsentence\tlabel\n0\t@GENE$ is {fold % 5} of @DISEASE$\t1\n"
-        write(folder, f"re/euadr/{fold}/test.tsv", table)
+        write(folder / f"re/euadr/{fold}/test.tsv", table)
     question = {"id": "1", "question": "Is it?", "answers": [{"text": "It", "answer_start": 0}]}
     squad = {"data": [{"paragraphs": [{"context": "It is.", "qas": [question]}]}]}
-    write(folder, "qa/squad-v1.1-dev-derived/dev-v1.1.derived.json", json.dumps(squad))
+    write(folder / "qa/squad-v1.1-dev-derived/dev-v1.1.derived.json", json.dumps(squad))
     texts = dataset_texts.test_texts(LAPTOP)
     assert texts == {"euadr": [f"is {fold} of" for fold in (1, 2, 3, 4, 0)], "squad": ["Is it?", "It is."]}
     assert len(dataset_texts.test_files(LAPTOP)) == 11
@@ -130,8 +124,8 @@ def read_index() -> pa.Table:
 
 
 def test_the_index_finds_every_test_sentence_and_holds_no_text(folder):
-    write(folder, "ner/bc2gm/test.tsv", tagged(f"{LONG} . {ANOTHER} .", "Too short"))
-    write(folder, "ner/s800/test.tsv", tagged(LONG))
+    write(folder / "ner/bc2gm/test.tsv", tagged(f"{LONG} . {ANOTHER} .", "Too short"))
+    write(folder / "ner/s800/test.tsv", tagged(LONG))
     record = dataset_texts.write_index(LAPTOP)
     index = read_index()
     assert index.num_rows == record["sentences"] == 2
@@ -144,15 +138,15 @@ def test_the_index_finds_every_test_sentence_and_holds_no_text(folder):
 
 
 def test_the_index_is_made_again_only_when_a_test_set_changes(folder):
-    write(folder, "ner/bc2gm/test.tsv", tagged(LONG))
+    write(folder / "ner/bc2gm/test.tsv", tagged(LONG))
     first = dataset_texts.write_index(LAPTOP)
     path = paths.test_sentences("laptop") / "index.parquet"
     content, time = path.read_bytes(), path.stat().st_mtime_ns
     dataset_texts.test_texts.cache_clear()
-    write(folder, "ner/bc2gm/train.tsv", tagged(ANOTHER))  # not a test set
+    write(folder / "ner/bc2gm/train.tsv", tagged(ANOTHER))  # not a test set
     assert dataset_texts.write_index(LAPTOP) == first
     assert path.stat().st_mtime_ns == time
-    write(folder, "ner/s800/test.tsv", tagged(ANOTHER))
+    write(folder / "ner/s800/test.tsv", tagged(ANOTHER))
     assert dataset_texts.write_index(LAPTOP)["fingerprint"] != first["fingerprint"]
     assert read_index().num_rows == 2
     dataset_texts.test_texts.cache_clear()
@@ -168,7 +162,7 @@ def test_without_any_test_set_the_index_is_empty(folder):
 
 
 def test_a_damaged_test_set_leaves_no_index(folder):
-    write(folder, "ner/bc2gm/test.tsv", "secret\n")
+    write(folder / "ner/bc2gm/test.tsv", "secret\n")
     with pytest.raises(StudyError, match=r"^\$STUDY_DATA/ner/bc2gm/test\.tsv:1: ") as error:
         dataset_texts.write_index(LAPTOP)
     assert "secret" not in str(error.value)
@@ -181,9 +175,9 @@ def test_a_damaged_test_set_leaves_no_index(folder):
 # Train, dev and test: instances as in BLURB, and blocks counted when the files were collected.
 INPUTS = {
     # 16,807, 1,739 and 3,856 sentences, and two empty blocks for each of 1,800, 200 and 404 document marks.
-    "jnlpba": [20407, 2139, 4664], "ddi": [25296, 2496, 5716], "hoc": [12119, 1798, 3547], "pubmedqa": [450, 50, 500],
-    "bioasq-7b-yesno": [670, 75, 140],
-}  # fmt: skip
+    "jnlpba": [20407, 2139, 4664],
+    "hoc": [12119, 1798, 3547],
+}
 
 
 def test_real_inputs(real_data):
@@ -214,8 +208,8 @@ def test_real_test_texts(real_data, monkeypatch):
 
 
 def test_test_sets_other_than_the_records_are_named(folder):
-    write(folder, "ner/jnlpba/test.tsv", tagged(LONG))
-    write(folder, "ner/bc2gm/test.tsv", tagged(ANOTHER))
+    write(folder / "ner/jnlpba/test.tsv", tagged(LONG))
+    write(folder / "ner/bc2gm/test.tsv", tagged(ANOTHER))
     assert dataset_texts.count_sets(LAPTOP) == [] and dataset_texts.compare_sets(LAPTOP) == ""  # nothing recorded
     dataset_texts.write_index(LAPTOP)
     assert dataset_texts.count_sets(LAPTOP) == [{"dataset": "bc2gm", "texts": 1}, {"dataset": "jnlpba", "texts": 1}]

@@ -1,22 +1,18 @@
 """Two versions of a dataset: shared instances, their labels and scores, checked by hand; some facts about real ones."""
 
 import pytest
+from golden import make_masked
 from notebook_code import definitions
 
 from lib.benchmarks.datasets import Dataset
-from lib.benchmarks.instances import Labelled, Mention, Relation, Sentence
+from lib.benchmarks.instances import Labelled, Sentence
 from lib.study import open_study
 
 PAGE = definitions("91_protocols", "NEGATIVE", "SHARED", "ELSEWHERE", "AGREE", "ANSWERS", "TRIVIAL")
-ENDS = Mention("", "GENE", 0, 6), Mention("", "DISEASE", 7, 16)
 
 
 def tagged(text: str, tags: str) -> Sentence:
     return Sentence(text.split(), tags.split())
-
-
-def relation(text: str, label: str, id: str = "1.T1.T2") -> Relation:
-    return Relation(id, f"@GENE$ {text} @DISEASE$", *ENDS, label, masked=True)
 
 
 def measure(family: str, metrics: tuple[str, str], first: dict, second: dict, **options) -> dict[str, dict]:
@@ -53,24 +49,26 @@ def test_equal_labels_are_paired_first_and_repeats_count_as_often_as_in_both():
 
 
 def test_ids_are_the_same_whichever_mention_is_named_first():
-    first, second = relation("a", "1", "12.T3.T4"), relation("b", "1", "12.T4.T3")
+    first, second = make_masked("a", "1", "12.T3.T4"), make_masked("b", "1", "12.T4.T3")
     assert PAGE.by_ids(first) == PAGE.by_ids(second)
-    assert PAGE.by_ids(first) != PAGE.by_ids(relation("a", "1", "12.T3.T5"))
+    assert PAGE.by_ids(first) != PAGE.by_ids(make_masked("a", "1", "12.T3.T5"))
     assert PAGE.by_text(first) != PAGE.by_text(second)
-    assert PAGE.by_text(relation("A, b", "1")) == PAGE.by_text(relation("a b", "0"))
+    assert PAGE.by_text(make_masked("A, b", "1")) == PAGE.by_text(make_masked("a b", "0"))
 
 
 def test_share_of_positives():
     assert PAGE.share_positives([tagged("a b c d", "B I O O"), tagged("a b", "O O")]) == pytest.approx(100 / 3)
-    assert PAGE.share_positives([relation("a", label) for label in ("CPR:3", "false", "0", "1")]) == 50
+    assert PAGE.share_positives([make_masked("a", label) for label in ("CPR:3", "false", "0", "1")]) == 50
     assert PAGE.share_positives([Labelled("1", ("A.",), ("x",)), Labelled("2", ("B.",), ())]) == 50
 
 
 def test_relations_with_another_rule_for_labels():
-    train = [relation("t", "false", "0.T1.T2"), relation("u", "CPR:3", "0.T1.T3")]
-    test = [relation(text, label, f"1.T1.T{text}") for text, label in (("2", "CPR:3"), ("3", "false"), ("4", "CPR:4"))]
-    other = [relation(text, label, f"1.T{text}.T1") for text, label in (("2", "CPR:3"), ("3", "CPR:3"))]
-    second = {"train": train + test[2:], "test": [*other, relation("9", "false", "9")]}
+    train = [make_masked("t", "false", "0.T1.T2"), make_masked("u", "CPR:3", "0.T1.T3")]
+    test = [
+        make_masked(text, label, f"1.T1.T{text}") for text, label in (("2", "CPR:3"), ("3", "false"), ("4", "CPR:4"))
+    ]
+    other = [make_masked(text, label, f"1.T{text}.T1") for text, label in (("2", "CPR:3"), ("3", "CPR:3"))]
+    second = {"train": train + test[2:], "test": [*other, make_masked("9", "false", "9")]}
     both = {"train": train, "test": test}, second
     rows = measure("relations", ["relation-micro-f1"] * 2, *both, identify=PAGE.by_ids)
     assert values(rows["instances, train"]) == (2, 3, 1, 5)
@@ -108,7 +106,7 @@ def test_documents_without_labels_under_two_metrics():
 
 
 def test_nothing_shared_and_no_training_set_leave_lines_out():
-    rows, others = [relation("x", "1"), relation("y", "0")], [relation("z", "1"), relation("w", "0")]
+    rows, others = [make_masked("x", "1"), make_masked("y", "0")], [make_masked("z", "1"), make_masked("w", "0")]
     measured = measure("relations", ["binary-f1"] * 2, {"dev": rows}, {"train": rows, "dev": others}, split="dev")
     assert list(measured) == ["instances, dev", "positives, dev", PAGE.SHARED, PAGE.ELSEWHERE]
     assert values(measured[PAGE.SHARED])[:2] == (0, 0) and values(measured[PAGE.ELSEWHERE])[:2] == (100, 0)

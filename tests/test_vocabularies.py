@@ -14,7 +14,7 @@ from lib.errors import StudyError
 from lib.study import dataset_texts, documents, open_study, params, paths
 from lib.study.vocabularies import open_tokenizer
 from lib.vocabularies import learning
-from lib.vocabularies.learning import TRAINERS, repeats, train_unigram, train_wordpiece
+from lib.vocabularies.learning import TRAINERS, repeats, train_unigram
 from lib.vocabularies.tokenization import SPECIAL, check_casing, encode_texts, load_vocabulary, load_wordpiece, wrap
 from lib.vocabularies.words import continuation_flags, count_tokens, tokens_of_words
 
@@ -22,19 +22,12 @@ TEXT = ["Aspirin and Naloxone reduce the risk of Thrombosis .", "The risk of asp
 
 
 @pytest.fixture
-def tokenizer(tmp_path):
-    train_wordpiece(lambda: TEXT, 120, cased=True).save_model(str(tmp_path))
-    return BertTokenizer(vocab=str(tmp_path / "vocab.txt"), do_lower_case=False)
+def tokenizer():
+    return learning.train_vocabulary(lambda: TEXT, "wordpiece", 120, cased=True)
 
 
-def test_training_is_deterministic_and_has_the_special_pieces_first(tmp_path):
-    texts = []
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        train_wordpiece(lambda: TEXT, 120, cased=True).save_model(str(tmp_path / name))
-        texts.append((tmp_path / name / "vocab.txt").read_text())
-    assert texts[0] == texts[1]
-    assert texts[0].split()[:5] == SPECIAL
+def test_the_special_pieces_come_first(tokenizer):
+    assert tokenizer.convert_ids_to_tokens(range(5)) == SPECIAL
 
 
 def test_a_word_always_has_a_token(tokenizer):
@@ -68,11 +61,9 @@ def test_the_mark_of_another_vocabulary_is_a_letter_in_wordpiece():
 
 
 @pytest.mark.parametrize("cased", [True, False])
-def test_casing_that_does_not_fit_is_refused(tmp_path, cased):
-    train_wordpiece(lambda: TEXT, 120, cased=cased).save_model(str(tmp_path))
-    right = BertTokenizer(vocab=str(tmp_path / "vocab.txt"), do_lower_case=not cased)
-    check_casing(right, "right")
-    wrong = BertTokenizer(vocab=str(tmp_path / "vocab.txt"), do_lower_case=cased)
+def test_casing_that_does_not_fit_is_refused(cased):
+    right = learning.train_vocabulary(lambda: TEXT, "wordpiece", 120, cased)
+    wrong = load_wordpiece(right.get_vocab(), not cased)
     with pytest.raises(StudyError, match="set do_lower_case to (false|true)"):
         check_casing(wrong, "wrong")
 
@@ -151,7 +142,7 @@ def test_every_kind_is_the_same_in_another_process_and_on_another_number_of_core
 
 @pytest.mark.parametrize("kind", list(TRAINERS))
 @pytest.mark.parametrize("cased", [True, False])
-def test_other_kinds_keep_special_pieces_casing_and_text(some_text, tmp_path, kind, cased):
+def test_other_kinds_keep_special_pieces_casing_and_text(some_text, kind, cased):
     lines = some_text.read_text().splitlines()
     tokenizer = wrap(TRAINERS[kind](lambda: lines, 300, cased))
     check_casing(tokenizer, kind)

@@ -9,15 +9,14 @@ from transformers import PreTrainedTokenizerFast
 from lib.errors import StudyError
 from lib.study import open_study
 from lib.vocabularies import words
-from lib.vocabularies.learning import train_wordpiece
-from lib.vocabularies.tokenization import load_wordpiece
+from lib.vocabularies.learning import train_vocabulary
 
 TEXTS = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return load_wordpiece(train_wordpiece(lambda: TEXTS, 80, cased=False).get_vocab(), cased=False)
+    return train_vocabulary(lambda: TEXTS, "wordpiece", 80, cased=False)
 
 
 class Spaces:
@@ -25,11 +24,6 @@ class Spaces:
 
     def tokenize(self, term):
         return ["\u2581", "nal", "oxone"]
-
-
-def test_marks_are_no_part_of_a_token(tokenizer):
-    assert words.cut_term(tokenizer, "ab") == ["a", "b"] and words.cut_term(tokenizer, "Risk") == ["risk"]
-    assert words.cut_term(Spaces(), "naloxone") == ["nal", "oxone"]
 
 
 def test_terms_are_written_as_the_papers_print_them(tokenizer):
