@@ -7,7 +7,18 @@ import pytest
 import torch
 from conftest import each
 from small_encoders import T5
-from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, T5Config, T5EncoderModel
+from transformers import (
+    BertConfig,
+    BertModel,
+    FunnelConfig,
+    FunnelModel,
+    RobertaConfig,
+    RobertaModel,
+    T5Config,
+    T5EncoderModel,
+    XLMConfig,
+    XLMModel,
+)
 
 from lib.errors import StudyError
 from lib.finetuning.tagging import spell
@@ -220,6 +231,23 @@ def test_the_rate_falls_over_the_blocks_of_t5_and_not_over_their_sublayers():
         for block in (0, 1)
     ]
     assert in_blocks == [{0.5**3}, {0.5**2}]
+
+
+def test_the_rate_falls_over_the_layers_in_funnels_blocks_and_then_over_its_decoder():
+    sizes = {"block_sizes": [2, 1], "num_decoder_layers": 1, "d_model": 32, "n_head": 2, "d_head": 16, "d_inner": 64}
+    tagger = heads.Tagger(FunnelModel(FunnelConfig(vocab_size=50, **sizes)), 1, 3, "linear", 0.0)
+    shares = heads.share_rates(tagger, 1.0, 1.0, 0.5)
+    layers = ("encoder.blocks.0.0.", "encoder.blocks.0.1.", "encoder.blocks.1.0.", "decoder.layers.0.")
+    in_layers = [{share for name, share in shares.items() if name.startswith(f"encoder.{layer}")} for layer in layers]
+    assert in_layers == [{0.5**5}, {0.5**4}, {0.5**3}, {0.5**2}]
+    assert shares["encoder.embeddings.word_embeddings.weight"] == 0.5**6
+
+
+def test_the_rate_falls_over_both_halves_of_xlms_layers():
+    encoder = XLMModel(XLMConfig(vocab_size=50, emb_dim=32, n_layers=2, n_heads=2))
+    shares = heads.share_rates(heads.Tagger(encoder, 1, 3, "linear", 0.0), 1.0, 1.0, 0.5)
+    in_layers = [{share for name, share in shares.items() if f".{layer}." in name} for layer in range(2)]
+    assert in_layers == [{0.5**3}, {0.5**2}] and shares["encoder.embeddings.weight"] == 0.5**4
 
 
 def test_a_decay_over_layers_that_have_no_names_is_refused():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lib.errors import StudyError
-from lib.study import open_study, tables
+from lib.study import open_study, results, tables
 
 CELLS = pd.DataFrame(
     [("NCBI", "BERT", "F1", 80.0, "bert", "ncbi-disease", "p", "f1", 0, ""),
@@ -92,6 +92,14 @@ def test_a_second_pretraining_is_a_seed_of_its_own():
     assert seeds[seeds["column"] == "BERT"][["pretraining", "seed", "ours"]].to_numpy().tolist() == [
         [1, 1, 78.0], [1, 2, 80.0], [2, 1, 70.0],
     ]  # fmt: skip
+
+
+def test_printed_cells_are_read_from_the_file_once_and_each_caller_has_a_frame_of_its_own(monkeypatch):
+    first = results.read_published("lee-biobert", "4")
+    kept = first.copy()
+    monkeypatch.setattr(pd, "read_csv", None)
+    first["value"] = 0.0
+    pd.testing.assert_frame_equal(results.read_published("lee-biobert", "4"), kept)
 
 
 def test_the_study_says_what_stands_for_a_printed_cell():

@@ -136,6 +136,7 @@ def test_where_punkt_is_missing_its_program_cuts_without_it_and_results_are_told
     assert [pair.id for pair in blurb(tmp_path, split_sentences=None)] == ["7.T1.T2", "7.T3.T4", "7.T5.T6"]
     blurbs, other = registry.lookup("chemprot"), registry.lookup("ddi")
     assert blurbs.edition == f"1, {chemprot.UNLEARNT}" and other.edition == other.version
+    assert blurbs.differs == f"{chemprot.UNLEARNT} {chemprot.FETCH_PUNKT}" and other.differs == ""
     unlearnt = blurbs.fingerprint_reader()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chemprot, "load_punkt", lambda: split_sentences)

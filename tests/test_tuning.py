@@ -11,10 +11,13 @@ from types import SimpleNamespace
 import pytest
 from optuna.trial import TrialState
 
+from lib.benchmarks import registry
 from lib.errors import StudyError
 from lib.finetuning import tuning
+from lib.finetuning.finetuning import Finetuning
 from lib.study import open_study, params, paths
 from lib.study.study import Study
+from lib.training.optimization import Machine
 
 SPACE = {"x": [0, 1, 2, 3], "y": [1e-4, 1e-3]}
 
@@ -44,6 +47,21 @@ def test_a_search_goes_on_where_it_was_and_the_same_seed_proposes_the_same(tmp_p
     assert other == seen
     tuning.search(SPACE, score, 1, tmp_path / "s.sqlite", "another study", seed=1)
     assert len(seen) == 6
+
+
+def test_a_search_on_a_machine_that_computes_otherwise_begins_anew(tmp_path):
+    dataset = registry.lookup("ncbi-disease").at(paths.MADE_UP)
+    settings, file = open_study("smoke").protocol("ozyurt-tuned", "ncbi-disease"), tmp_path / "s.sqlite"
+    work = Finetuning(
+        SimpleNamespace(fingerprint="w"), dataset, settings, run_file=lambda run: tmp_path / run, search_file=file,
+        machine=Machine(),
+    )  # fmt: skip
+    tuning.search(SPACE, peak, 2, file, work.name_search(1), seed=1)
+    found = []
+    for machine in (Machine(threads=2), Machine()):
+        work.machine = machine
+        found.append(len(tuning.load_search(file, work.name_search(1)).get_trials()))
+    assert found == [0, 2]
 
 
 WORKER = """

@@ -22,10 +22,11 @@ RELATION_TYPES = (
     "SUBSTRATE_PRODUCT-OF", "UPREGULATOR",
 )  # fmt: skip
 MARKED = re.compile(r"(.*?)<< (.*?) >>(.*?)\[\[ (.*?) \]\](.*)", re.DOTALL)
-UNLEARNT = (  # shown beside results that use load_unlearnt
+UNLEARNT = (  # part of the identity of results that use load_unlearnt, and shown beside them
     "ChemProt: NLTK's splitter without what its punkt has learnt, which is not at hand, makes 18,008, 11,279 and "
     "15,779 pairs; BLURB has 18,035, 11,268 and 15,745."
 )
+FETCH_PUNKT = "To get punkt: .venv/bin/python -m nltk.downloader punkt_tab"
 Splitter = Callable[[str], Iterable[str]]
 Span = tuple[int, int]  # the start and end of a sentence
 Corpus = dict[str, tuple[str, str]]  # PMID -> title and abstract
@@ -35,7 +36,7 @@ Groups = dict[tuple[str, str, str], list[str]]  # PMID, chemical, gene -> groups
 
 @cache
 def load_punkt() -> Splitter | None:
-    """Return NLTK's English sentence splitter; None without its parameters (python -m nltk.downloader punkt_tab)."""
+    """Return NLTK's English sentence splitter; None if its parameters are not at hand."""
     try:
         from nltk.tokenize.punkt import PunktTokenizer  # imported here because it takes two seconds
 

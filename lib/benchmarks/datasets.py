@@ -202,12 +202,17 @@ class Dataset:
     @property
     def edition(self) -> int | str:
         """The version of the reader, which changes if sentences are split differently on this machine."""
-        return f"{self.version}, {self.differs}" if self.differs else self.version
+        return f"{self.version}, {chemprot.UNLEARNT}" if self.lacks_punkt else self.version
+
+    @property
+    def lacks_punkt(self) -> bool:
+        """Whether its sentences would be split by NLTK's punkt if that were at hand."""
+        return self.punkt and not chemprot.load_punkt()
 
     @property
     def differs(self) -> str:
-        """How the dataset differs from its title on this machine; empty if it does not."""
-        return chemprot.UNLEARNT if self.punkt and not chemprot.load_punkt() else ""
+        """How the dataset differs from its title on this machine, and what to do; empty if it does not differ."""
+        return f"{chemprot.UNLEARNT} {chemprot.FETCH_PUNKT}" if self.lacks_punkt else ""
 
     @property
     def multilabel(self) -> bool:

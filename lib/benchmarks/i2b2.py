@@ -159,16 +159,22 @@ def find_words_at(place: str, note: Note, cells: tuple[str, ...]) -> Place:
 def tag_note(note: Note) -> Iterator[Sentence]:
     """Yield the non-blank lines of a note with BIO tags. Raises StudyError if concepts overlap."""
     tags = [["O"] * len(words) for words in note.words]
-    for (line, first, last), concept in note.concepts.items():
-        if set(tags[line][first : last + 1]) != {"O"}:
+    for (line_number, first, last), concept in note.concepts.items():
+        line_tags = tags[line_number]
+        places = range(first, last + 1)
+        if any(line_tags[place] != "O" for place in places):
             raise StudyError(f"{note.name}.con: concept {concept.id} overlaps another; leave one of them out")
         kind = concept.kind.lower()
-        tags[line][first : last + 1] = [f"B-{kind}"] + [f"I-{kind}"] * (last - first)
+        for place in places:
+            line_tags[place] = f"I-{kind}"
+        line_tags[first] = f"B-{kind}"
     for line, spans, line_tags in zip(note.lines, note.words, tags, strict=True):
-        skipped = 1 if spans[:1] == [(0, 0)] else 0  # the empty first word
-        words = [line[start:end] for start, end in spans[skipped:]]
+        if spans[:1] == [(0, 0)]:  # the empty first word
+            spans = spans[1:]
+            line_tags = line_tags[1:]
+        words = [line[start:end] for start, end in spans]
         if words:
-            yield Sentence(words, line_tags[skipped:], note.name)
+            yield Sentence(words, line_tags, note.name)
 
 
 def pair_concepts(note: Note) -> Iterator[Relation]:

@@ -88,12 +88,16 @@ def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None) -> A
 
 def parse_mention(place: str, cells: list[str], text: str, kinds: Mapping[str, str]) -> Mention:
     pmid, first, last, words, kind, concept = cells[:6]
-    if not OFFSET.fullmatch(first) or not OFFSET.fullmatch(last) or kind not in kinds:
-        raise StudyError(f"{place}: expected two offsets and a type of {', '.join(kinds)}")
-    start, end = int(first), int(last)
+    are_offsets = OFFSET.fullmatch(first) and OFFSET.fullmatch(last)
+    if not are_offsets or kind not in kinds:
+        known = ", ".join(kinds)
+        raise StudyError(f"{place}: expected two offsets and a type of {known}")
+    start = int(first)
+    end = int(last)
     words = compose_letters(words)
     span_text = compose_letters(text[start:end])
-    if not span_text or span_text not in (words, words.rstrip(" ")):  # one mention in NCBI-disease has trailing spaces
+    without_spaces = words.rstrip(" ")  # one mention in NCBI-disease has trailing spaces
+    if not span_text or span_text not in (words, without_spaces):
         raise StudyError(f"{place}: PMID {pmid} has another text at {start} to {end}")
     before = compose_letters(text[:start])
     until = compose_letters(text[:end])

@@ -179,12 +179,17 @@ def read_pairs(
     def pairs() -> Iterator[tuple[str, Pair]]:
         rows = read_json_rows(path, columns) if in_json else read_rows(path, columns, header)
         for number, (location, row) in enumerate(rows, start=1):
-            first, second = row[first_column], row[second_column]
+            first = row[first_column]
+            second = row[second_column]
             if not first.strip() or not second.strip():
                 raise StudyError(f"{location}: one of the two texts is blank")
-            group = groups.setdefault(first, str(len(groups) + 1)) if grouped else ""
+            group = ""
+            if grouped:
+                next_group = str(len(groups) + 1)
+                group = groups.setdefault(first, next_group)
             id = str(number) if id_column == "-" else row[id_column]
-            yield location, Pair(id, first, second, check_label(location, row[label_column], labels), group)
+            label = check_label(location, row[label_column], labels)
+            yield location, Pair(id, first, second, label, group)
 
     return collect(path, pairs())
 
@@ -199,19 +204,26 @@ def read_dummified(
     `pmid.one.two` joins three columns, of which the last two are the ids of the mentions. `alone`: dummies that may
     stand for both mentions. `member`: of an archive. `clean(place, text)` returns a text as it is kept.
     """
-    id_columns, text_column, label_column = (take or columns).split()
+    id_column, text_column, label_column = (take or columns).split()
+    id_names = id_column.split(".")
 
     def relations() -> Iterator[tuple[str, Relation]]:
         rows = read_rows(path, columns, header, member)
         for number, (location, row) in enumerate(rows, start=first):
-            text = clean(location, row[text_column]) if clean else row[text_column]
+            text = row[text_column]
+            if clean:
+                text = clean(location, text)
             label = check_label(location, row[label_column], labels)
             places = find_dummies(location, text, dummies, alone)
-            id_parts = [str(number)] if id_columns == "-" else [row[column] for column in id_columns.split(".")]
+            id_parts = [str(number)] if id_column == "-" else [row[name] for name in id_names]
             mention_ids = id_parts[1:] or ["", ""]
-            mentions = [Mention(mention_id, *place) for mention_id, place in zip(mention_ids, places, strict=True)]
+            mentions = []
+            for mention_id, (kind, start, end) in zip(mention_ids, places, strict=True):
+                mentions.append(Mention(mention_id, kind, start, end))
             id = ".".join(id_parts) if all(id_parts) else ""
-            document = id.rsplit(".", 2)[0] if id.count(".") > 1 else ""
+            document = ""
+            if id.count(".") > 1:
+                document, _, _ = id.rsplit(".", 2)
             yield location, Relation(id, text, *mentions, label, masked=True, document=document)
 
     return collect(path, relations(), member)
@@ -222,15 +234,21 @@ def find_dummies(at: str, text: str, dummies: tuple[str, str], alone: tuple[str,
 
     Raises StudyError unless the text has both dummies, or one of `alone`.
     """
-    pattern = "|".join(map(re.escape, (*dummies, *alone)))
+    known = (*dummies, *alone)
+    pattern = "|".join(map(re.escape, known))
     matches = list(re.finditer(pattern, text))
     words = [match[0] for match in matches]
     if len(words) == 1 and words[0] in alone:
         words = dummies
         matches *= 2
     elif sorted(words) != sorted(dummies):
-        raise StudyError(f"{at}: expected {dummies[0]} and {dummies[1]}, found {len(matches)} dummies")
-    return [(KINDS[word], *match.span()) for word, match in zip(words, matches, strict=True)]
+        expected = " and ".join(dummies)
+        raise StudyError(f"{at}: expected {expected}, found {len(matches)} dummies")
+    places = []
+    for word, match in zip(words, matches, strict=True):
+        start, end = match.span()
+        places.append((KINDS[word], start, end))
+    return places
 
 
 def drop_commas(at: str, text: str) -> str:

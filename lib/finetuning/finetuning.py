@@ -200,10 +200,9 @@ class Finetuning:
         )
 
     def name_search(self, seed: int) -> str:
-        """Return the name of the search in its file, a fingerprint of settings, inputs, version and seed."""
-        return provenance.fingerprint(
-            VERSION, self.settings.model_dump(exclude={"trials", "runs", "folds"}), self.inputs, seed
-        )
+        """Return the name of the search in its file: a fingerprint of all that its scores depend on."""
+        settings = self.settings.model_dump(exclude={"trials", "runs", "folds"})
+        return provenance.fingerprint(VERSION, settings, self.precision_and_threads, self.inputs, seed)
 
     def train(self, candidate: dict, seed: int, fold: int, name: str, split: str, what: str) -> dict:
         """Train once, score once on `split` and return the run's record.

@@ -17,8 +17,9 @@ from lib.modeling import bodies
 from lib.modeling.crf import IMPOSSIBLE, Crf
 
 IGNORED = -100  # the label that cross-entropy ignores
-# In the name of a parameter: layer.0., layers.0., albert_layer_groups.0., T5's block.0., in which are sublayers.
-LAYER = re.compile(r"(?:layer\w*|block)\.(\d+)\.")
+# In the name of a parameter: layer.0., layers.0., albert_layer_groups.0., T5's block.0., in which are sublayers, XLM's
+# attentions.0. and ffns.0., and Funnel's blocks.0.1., the second layer of the first block.
+LAYER = re.compile(r"(?:layer\w*|block|attentions|ffns)\.(\d+)\.|blocks\.(\d+)\.(\d+)\.")
 DEVIATION = 0.02  # standard deviation of a linear layer's first weights, as in BERT
 LETTERS = 20  # maximum letters of a word that are encoded
 KINDS = 383  # highest letter number: Unicode code points of Latin, 0 for none and the last for all others
@@ -61,12 +62,13 @@ def share_rates(model: nn.Module, head: float, crf: float, layer_decay: float) -
     n + 1, the layers at n to 1, embeddings at 0. Raises StudyError if there is a decay and no layer can be recognised
     by name.
     """
-    layers, depths = 0, {}
+    layer_depths, depths = {}, {}  # layers are counted in order, because Funnel's decoder begins again at 0
     for name, _ in model.encoder.named_parameters():
         if match := LAYER.search(name):
-            layers = depths[name] = int(match[1]) + 1
-        else:
-            depths[name] = layers and layers + 1  # because embeddings come before the layers and a pooler after them
+            depths[name] = layer_depths.setdefault(match.groups(), len(layer_depths) + 1)
+        else:  # embeddings come before the layers, and a pooler after them
+            depths[name] = len(layer_depths) + 1 if layer_depths else 0
+    layers = len(layer_depths)
     if layer_decay < 1 and not layers:
         raise StudyError(
             f"{type(model.encoder).__name__} names no layers over which the rate could fall: take layer_decay 1.0"

@@ -87,11 +87,14 @@ class Blocks:
         step, part, parts = index if isinstance(index, tuple) else (index, 0, 1)
         if not 0 <= step < self.steps:
             raise IndexError(f"step {step} of {self.steps}")
-        if step not in self.ready.get((part, parts), {}):
+        worker = part, parts
+        batches = self.ready.get(worker, {})
+        if step not in batches:
             steps = self.choose_steps(step, part, parts)
-            self.ready[part, parts] = self.prepare(steps, part, parts)
-        self.last[part, parts] = step
-        return self.ready[part, parts].pop(step)
+            batches = self.prepare(steps, part, parts)
+            self.ready[worker] = batches
+        self.last[worker] = step
+        return batches.pop(step)
 
     def choose_steps(self, step: int, part: int, parts: int) -> Sequence[int]:
         """Return the steps to prepare together, this one first."""

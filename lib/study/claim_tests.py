@@ -85,15 +85,21 @@ def decide_times(table: str, models: list[str], than: str, ratio: float, margin:
     if times is None or not {*models, than} <= set(times["model"]):
         return Judgement(note="models not timed yet")
     wide = times.pivot(index="repetition", columns="model", values="seconds")
-    judgements = {}
+    repetitions = len(wide)
+    judgements = []
+    speeds = []
     for model in models:
-        ratios = (wide[than] / wide[model]).tolist()
-        judgements[model] = Judgement(**statistics.judge_median(ratios, ratio, margin), n=len(wide))
+        ratios = wide[than] / wide[model]
+        judged = statistics.judge_median(ratios.tolist(), ratio, margin)
+        judgement = Judgement(**judged, n=repetitions)
+        judgements.append(judgement)
+        speeds.append(f"{model} {judgement.effect:.2f}")
     condition = f"within {margin:g} of {ratio:g}" if margin else f"above {ratio:g}"
-    speeds = ", ".join(f"{model} {judgement.effect:.2f}" for model, judgement in judgements.items())
-    basis = f"medians of {len(wide)} paired repetitions, {times['device'].iloc[0]}"
-    note = f"speed, {than} being 1; tested: {condition}; {speeds}; {basis}"
-    return replace(decide_all(list(judgements.values())), note=note)
+    device = times["device"].iloc[0]
+    basis = f"medians of {repetitions} paired repetitions, {device}"
+    note = f"speed, {than} being 1; tested: {condition}; {', '.join(speeds)}; {basis}"
+    decisive = decide_all(judgements)
+    return replace(decisive, note=note)
 
 
 def decide_shorter_inputs(study: "Study") -> Judgement:

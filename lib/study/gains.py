@@ -43,10 +43,16 @@ def tabulate_gains(study: "Study") -> pd.DataFrame:
 
 def average_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return a line for each run of the study's own models: the main score, averaged over folds, then over seeds."""
-    own_models = [model for model in runs["model"].unique() if params.is_model(model) or model in params.BASELINES]
-    main_runs = scores.keep_main(runs[runs["model"].isin(own_models)])
-    seeds = main_runs.groupby([*tables.RUN, *tables.SEED])["value"].mean()
-    return seeds.groupby(tables.RUN).mean().rename("ours").reset_index()
+    own_models = []
+    for model in runs["model"].unique():
+        if params.is_model(model) or model in params.BASELINES:
+            own_models.append(model)
+    is_own = runs["model"].isin(own_models)
+    main_runs = scores.keep_main(runs[is_own])
+    by_seed = main_runs.groupby([*tables.RUN, *tables.SEED])
+    seed_scores = by_seed["value"].mean()
+    run_scores = seed_scores.groupby(tables.RUN).mean()
+    return run_scores.rename("ours").reset_index()
 
 
 def add_references(lines: pd.DataFrame, study: "Study") -> pd.DataFrame:

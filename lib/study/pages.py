@@ -78,11 +78,11 @@ def is_live() -> bool:
     return SESSION in os.environ and progress.FILE not in os.environ
 
 
-def ask_for_sentence(show: Callable[..., None], text: str = "", choices: Sequence[str] = ()) -> "VBox | None":
+def ask_for_sentence(respond: Callable[..., None], text: str = "", choices: Sequence[str] = ()) -> "VBox | None":
     """Return a field for a sentence, a dropdown of `choices` if there are any, and a button; None in batch.
 
-    The button displays `show(text)`, or with choices `show(text, choice)`, or the message of a StudyError. The first
-    choice is selected.
+    The button displays `respond(text)`, or with choices `respond(text, choice)`, or the message of a StudyError. The
+    first choice is selected.
     """
     if not is_live():
         return None
@@ -97,7 +97,7 @@ def ask_for_sentence(show: Callable[..., None], text: str = "", choices: Sequenc
         output.clear_output()
         with output:
             try:
-                show(field.value, choice.value) if choices else show(field.value)
+                respond(field.value, choice.value) if choices else respond(field.value)
             except StudyError as error:
                 print(error)
         button.disabled = False

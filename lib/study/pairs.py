@@ -349,10 +349,14 @@ def subtract_means(part: Pairs, table_cells: pd.DataFrame, datasets: set[str]) -
 
 def list_sides(part: Pairs, cells: pd.DataFrame, seeds: pd.DataFrame) -> list[dict[str, dict[int, list[float]]]]:
     """Return our scores of both sides: place -> pretraining -> scores of the seeds that all names of the side have."""
-    cell_names = cells[[*tables.PLACE, "name", "place"]].drop_duplicates(tables.PLACE)
-    ours = seeds.dropna(subset="ours").merge(cell_names, on=tables.PLACE)
+    named_cells = cells[[*tables.PLACE, "name", "place"]]
+    cell_names = named_cells.drop_duplicates(tables.PLACE)
+    scored = seeds.dropna(subset="ours")
+    ours = scored.merge(cell_names, on=tables.PLACE)
     better, *than = part.names
-    return [list_side(ours, [better]), list_side(ours, than)]
+    better_side = list_side(ours, [better])
+    than_side = list_side(ours, than)
+    return [better_side, than_side]
 
 
 def list_side(ours: pd.DataFrame, names: list[str]) -> dict[str, dict[int, list[float]]]:

@@ -255,11 +255,16 @@ def lead_with_answer(notebook: nbformat.NotebookNode) -> None:
 
 def find_lead(cells: list[nbformat.NotebookNode], answer: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
     """Return the text cell before the outputs of `answer`; None if other outputs come between or it is the title."""
-    before = cells[: next(number for number, cell in enumerate(cells) if cell is answer)]
-    lead = next(
-        (candidate for candidate in reversed(before) if candidate.cell_type == "markdown" or candidate.outputs), None
-    )
-    return lead if lead and lead.cell_type == "markdown" and not lead.source.startswith("# ") else None
+    lead = None  # the last cell before the answer that shows anything
+    for cell in cells:
+        if cell is answer:
+            break
+        if cell.cell_type == "markdown" or cell.outputs:
+            lead = cell
+    if lead is None or lead.cell_type != "markdown":
+        return None
+    is_title = lead.source.startswith("# ")
+    return None if is_title else lead
 
 
 def take_outputs(cell: nbformat.NotebookNode, tag: str) -> nbformat.NotebookNode:

@@ -1,7 +1,7 @@
 """Our results and the papers' printed numbers: reading them, and writing tables."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pandas as pd
@@ -27,11 +27,17 @@ def read_published(paper: str, table: str) -> pd.DataFrame:
 
     Raises StudyError if there is no such table.
     """
-    scores = pd.read_csv(paths.PUBLISHED / "scores.csv", dtype={"table": str})
+    scores = read_printed_scores()
     cells = scores[(scores["paper"] == paper) & (scores["table"] == table)]
     if cells.empty:
         raise StudyError(f"published/scores.csv has no table {table} of {paper}")
     return cells.reset_index(drop=True)
+
+
+@cache  # because a page reads dozens of tables
+def read_printed_scores() -> pd.DataFrame:
+    """Read every printed cell of every table. The frame is shared: use it only to select from."""
+    return pd.read_csv(paths.PUBLISHED / "scores.csv", dtype={"table": str})
 
 
 def list_papers() -> dict[str, str]:
