@@ -134,7 +134,7 @@ def test_a_printed_sample_is_looked_up(monkeypatch):
     monkeypatch.setattr(Dataset, "missing", {})
     monkeypatch.setattr(Dataset, "load", lambda _, split: by_split[split])
     arguments = open_study("laptop"), "bc2gm", "high Fever2, the", ["fever2", "the"]
-    assert CELLS.find_sample(*arguments) == {"stands in": "train, test", "of these in an entity":
+    assert CELLS.find_sample(*arguments) == {"occurs in": "train, test", "of these in an entity":
                                              "fever2; n/a: labels are of whole documents"}  # fmt: skip
     by_split["train"], by_split["test"] = by_split["dev"], by_split["dev"]
     assert "not found" in CELLS.find_sample(*arguments)["note"]
@@ -145,6 +145,6 @@ def test_the_printed_samples_in_the_real_sets(real_data):
     for printed in CELLS.PRINTED:
         words = printed["better found by BioALBERT"]
         samples |= {key: CELLS.find_sample(study, key, printed["sample"], words) for key in printed["datasets"]}
-    assert samples["jnlpba"]["stands in"] == samples["jnlpba-biobert"]["stands in"] == "test"
+    assert samples["jnlpba"]["occurs in"] == samples["jnlpba-biobert"]["occurs in"] == "test"
     assert samples["jnlpba-biobert"]["of these in an entity"] == "receptors"  # cells are not entities there
-    assert samples["hoc-blue"]["stands in"] == "train"
+    assert samples["hoc-blue"]["occurs in"] == "train"
