@@ -14,7 +14,7 @@ from lib.study import documents, gains, open_study, params, paths, results, scor
 
 SCALE = "laptop"
 # Listed here so that a scale whose record is missing fails instead of being left out.
-SCALES = ["laptop", "two-hours", "gpu-minutes", "weekend", "encoder-14m"]
+SCALES = ["laptop", "two-hours", "gpu-minutes", "weekend", "encoder-14m", "choices"]
 COMMITTED = [
     path
     for scale in SCALES
