@@ -233,6 +233,13 @@ def test_where_only_means_are_printed_the_effect_is_theirs():
     assert np.isnan(pairs.judge_pairs(subset, LAPTOP, source).paper_effect)
 
 
+def test_each_substitution_is_named_once():
+    substituted = ["a in place of x, p in place of q", "p in place of q", "c in place of y"]
+    cells = pd.DataFrame({"row": ["A", "B", "C"], "column": "", "why_not": "", "substituted": substituted})
+    part = SimpleNamespace(names=("A", "B"))
+    assert pairs.describe_substitutions(part, cells) == "a in place of x, p in place of q"
+
+
 def test_runs_that_no_table_prints(monkeypatch):
     """At scale laptop one protocol replaces those of three papers, as the note says; some table prints each cell."""
     monkeypatch.setattr(published, "find_obstacle", lambda *_: "")

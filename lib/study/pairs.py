@@ -384,7 +384,8 @@ def describe_substitutions(part: Pairs, table_cells: pd.DataFrame) -> str:
     """List, each once, what the runs of a comparison use in place of what the claim names."""
     is_compared = table_cells["row"].isin(part.names) | table_cells["column"].isin(part.names)
     substitutes = table_cells.loc[is_compared & (table_cells["why_not"] == ""), "substituted"]
-    return ", ".join(substitutes[substitutes != ""].unique())
+    pieces = (piece for text in substitutes.unique() if text for piece in text.split(", "))
+    return ", ".join(dict.fromkeys(pieces))
 
 
 def find_printed(run: params.Run, score: str) -> float:
