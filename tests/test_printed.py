@@ -170,7 +170,7 @@ def test_the_page_makes_the_committed_audit_and_says_how_it_came_out(own_outputs
     recorded = (paths.ROOT / "outputs/record/laptop/tables/audit.csv").read_bytes()
     page = run("90_audit")
     assert paths.table("smoke", "audit").read_bytes() == recorded
-    audit, notes = page["audit"], page["said"]
+    audit, notes = page["audit"], page["findings"]
     assert not audit.duplicated(["paper", "where", "what"]).any()
     assert len([line for line in notes if line.startswith("  - ")]) == (page["own"]["verdict"] == "differs").sum() > 0
     assert any("the best of 8 models above SOTA): 12.25 printed, 11.87 recomputed" in line for line in notes)
