@@ -32,7 +32,7 @@ NO_GROUPS = "7\tCPR:10\tN \tNOT\tArg1:T1\tArg2:T2\n"
 
 @pytest.fixture
 def punkt():
-    return chemprot.load_punkt() or pytest.skip("NLTK's punkt is not at hand: python -m nltk.downloader punkt_tab")
+    return chemprot.load_punkt() or pytest.skip(f"NLTK's punkt is not at hand. {chemprot.FETCH_PUNKT}")
 
 
 def in_brief(found: list[Relation]) -> list[tuple[str, str, str]]:
