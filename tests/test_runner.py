@@ -92,7 +92,8 @@ def test_while_a_cell_runs_the_copy_holds_what_those_before_it_printed(workshop)
         ),
     ]
     nbformat.write(notebook, path)
-    assert nbformat.read(run(3), as_version=4).cells[-1].outputs[0].text == "3001\n\n"
+    printed = nbformat.read(run(3), as_version=4).cells[-1].outputs[0].text
+    assert printed.strip() == "3001"  # a slow kernel sends the line break in an output of its own
 
 
 def test_a_copy_that_is_being_saved_when_the_run_is_stopped_stays_whole(tmp_path, monkeypatch):
