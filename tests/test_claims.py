@@ -211,8 +211,6 @@ def test_parts_are_said_and_one_decides():
     assert judgement.paper_effect == -1.75 and judgement.effect == pytest.approx(-1.5) and judgement.part == 2
     judgement = paired("lee-4", ("A", "B"), ("A", "C"), ("B", "C"), ("A", "C")).decide(make_study())
     assert judgement.note.endswith("3 of 4 datasets (w, x, y); parts 2 to 4: not run")
-    by_rank = paired("ozyurt-5", ("A", "B"), ("B", "A")).decide(make_study())
-    assert "; part 1: +1.50 MRR, points that way" in by_rank.note
 
 
 def test_what_is_not_run_says_why():

@@ -30,7 +30,7 @@ from lib.vocabularies.learning import train_wordpiece
 BODY = Body(layers=2, hidden=64, heads=2, intermediate=128, embedding=32)
 FAMILIES = {  # a dataset of each, in its real format -> the score reached by training on ten examples
     "ncbi-disease": 100, "ebm-pico": 100, "ddi": 100, "gad-biobert": 100, "biosses": 100, "mednli": 100, "hoc": 100,
-    "jmed-smdis": 100, "pubmedqa": 100, "bioasq-7b-factoid": 100, "bioasq-reranker": 1,
+    "jmed-smdis": 100, "pubmedqa": 100, "bioasq-7b-factoid": 100, "bioasq-reranker": 100,
 }  # fmt: skip
 SETTINGS = {"epochs": [60], "batch_size": [4], "learning_rate": [2.0e-3], "dropout": 0.0, "max_length": 96,
             "train_instances": None, "folds": 1, "first_on": None, "min_steps": 200}  # fmt: skip

@@ -206,9 +206,9 @@ def test_squad_normalisation():
 def test_ranking_counted_by_hand():
     labels, groups = [0, 1, 1, 0, 0, 1], ["q", "q", "q", "r", "r", "s"]
     scores = [0.9, 0.1, 0.5, 0.3, 0.2, 0.1]  # first right answer: rank 2 in q, none in r, rank 1 in s
-    assert answer_metrics.ranking_scores(labels, scores, groups) == {"mrr": pytest.approx((1 / 2 + 0 + 1) / 3)}
+    assert answer_metrics.ranking_scores(labels, scores, groups) == {"mrr": pytest.approx(100 * (1 / 2 + 0 + 1) / 3)}
     tied = answer_metrics.ranking_scores([0, 0, 1], [0.5, 0.5, 0.5], "qqq")  # ties keep their order
-    assert tied == {"mrr": pytest.approx(1 / 3)}
+    assert tied == {"mrr": pytest.approx(100 / 3)}
 
 
 # --- against an independent implementation ---
@@ -409,5 +409,5 @@ def test_the_order_of_the_reranking_file_as_ranking(real_data):
     assert (len(rows), len(set(groups)), sum(labels)) == (9064, 100, 117)
     tied = answer_metrics.ranking_scores(labels, [0.0] * len(rows), groups)["mrr"]
     assert tied == answer_metrics.ranking_scores(labels, range(0, -len(rows), -1), groups)["mrr"]
-    assert round(tied, 3) == 0.081
-    assert answer_metrics.ranking_scores(labels, labels, groups)["mrr"] == 1
+    assert round(tied, 1) == 8.1
+    assert answer_metrics.ranking_scores(labels, labels, groups)["mrr"] == 100

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lib.errors import StudyError
-from lib.study import open_study, results, tables
+from lib.study import open_study, params, published, results, tables
 
 CELLS = pd.DataFrame(
     [("NCBI", "BERT", "F1", 80.0, "bert", "ncbi-disease", "p", "f1", 0, ""),
@@ -100,6 +100,15 @@ def test_printed_cells_are_read_from_the_file_once_and_each_caller_has_a_frame_o
     monkeypatch.setattr(pd, "read_csv", None)
     first["value"] = 0.0
     pd.testing.assert_frame_equal(results.read_published("lee-biobert", "4"), kept)
+
+
+def test_scores_printed_from_0_to_1_are_shown_in_percent():
+    (bert,) = (
+        cell
+        for cell in published.read_printed_cells(params.load("tables", "ozyurt-5"))
+        if cell["column"] == "BERT Base"
+    )
+    assert (bert["value"], bert["std"]) == (24.6, 0.7)
 
 
 def test_the_study_says_what_stands_for_a_printed_cell():

@@ -67,7 +67,7 @@ def word_f1(gold: str, predicted: str) -> float:
 
 
 def ranking_scores(labels: Sequence[int], scores: Sequence[float], groups: Sequence[Hashable]) -> Scores:
-    """Mean reciprocal rank, 0 to 1, of each question's first right candidate by descending score.
+    """Mean reciprocal rank of each question's first right candidate by descending score.
 
     An item is a candidate: 1 (right) or 0, its score, its question. A question without a right candidate counts as 0.
     Of equal scores the earlier candidate comes first, as in the authors' program. Raises ValueError if a score is nan.
@@ -81,4 +81,5 @@ def ranking_scores(labels: Sequence[int], scores: Sequence[float], groups: Seque
     rankings = defaultdict(list)
     for _, label, group in sorted(zip(scores, labels, groups, strict=True), key=lambda item: -item[0]):
         rankings[group].append(label)
-    return {"mrr": fmean(1 / (1 + ranking.index(1)) if 1 in ranking else 0.0 for ranking in rankings.values())}
+    ranks = [1 / (1 + ranking.index(1)) if 1 in ranking else 0.0 for ranking in rankings.values()]
+    return {"mrr": 100 * fmean(ranks)}

@@ -180,7 +180,7 @@ ROWS = [
     # Answers to rank
     Dataset("bioasq-reranker", "BioASQ answer candidates", "ranking", "whether a sentence answers", "ranking-mrr",
             tabular.read_candidates, by_split("qa/bioasq-reranker", splits=TRAIN_TEST), "bioasq-reranker",
-            ("ozyurt-5",), "registration"),
+            ("ozyurt-5",), "registration", version=2),
 ]  # fmt: skip
 DATASETS = {dataset.key: dataset for dataset in ROWS}
 

@@ -18,7 +18,7 @@ from lib.study.verdicts import About, Test
 if TYPE_CHECKING:
     from lib.study import Study
 
-VERSION = 8  # raised by hand when a test or its result changes
+VERSION = 9  # raised by hand when a test or its result changes
 COLUMNS = ["claim", "paper", "about", "statement", "test", "paper_effect", "paper_effect_here", "effect", "ci_low",
            "ci_high", "n", "p", "part", "unit", "n_sets", "n_pretrainings", "n_seeds", "below_baseline", "substituted",
            "verdict", "note", "not_tested"]  # fmt: skip
@@ -57,7 +57,6 @@ BLURB = ["bc5cdr-chem", "bc5cdr-disease", "ncbi-disease", "bc2gm", "jnlpba", "eb
 TWENTY = ["share-clef-2013", "bc5cdr-disease", "bc5cdr-chem", "jnlpba-biobert", "linnaeus", "ncbi-disease", "s800",
           "bc2gm", "ddi", "chemprot-blue", "i2b2-2010-relations", "euadr", "gad-biobert", "biosses", "medsts", "mednli",
           "hoc-blue", "bioasq-4b-factoid", "bioasq-5b-factoid", "bioasq-6b-factoid"]  # fmt: skip
-# The reranker's score is from 0 to 1: it counts among the datasets ahead and hardly moves a mean in points.
 NINE = ["bc4chemd", "bc2gm", "ncbi-disease", "linnaeus", "bioasq-8b-factoid", "bioasq-8b-yesno", "bioasq-reranker",
         "chemprot-bioelectra", "gad-bioelectra"]  # fmt: skip
 OF_PUBMED = ["BC5CDR (Disease)", "BC5CDR (Chemical)", "JNLPBA", "Linnaeus", "NCBI (Disease)", "S800", "BC2GM", "DDI",
@@ -209,7 +208,7 @@ CLAIMS = (
           all_of(paired_runs(SMALL, ("bert-general", "ozyurt-bert"),
                              ["bioasq-8b-factoid", "bioasq-8b-yesno", "chemprot-bioelectra", "gad-bioelectra"],
                              relation="as good as", margin=1),
-                 paired("ozyurt-5", ("Bio-ELECTRA++", "BERT Base"), relation="as good as", margin=0.01)),
+                 paired("ozyurt-5", ("Bio-ELECTRA++", "BERT Base"), relation="as good as", margin=1)),
           "questions and relations by themselves: in print yes/no questions make up for the others"),
     Claim("ozyurt-second-stage",
           paired_runs(SMALL, ("bio-electra", "ozyurt"), NINE, ahead=8)),
@@ -222,7 +221,7 @@ CLAIMS = (
     Claim("ozyurt-inference", faster("inference-times", ["bio-electra"], than="bert-uncased", ratio=8, margin=1.6)),
     Claim("ozyurt-weighted-loss",
           paired("ozyurt-5", *zip(ELECTRAS, WEIGHTED, strict=True), unit="checkpoint", relation="as good as",
-                 margin=0.01)),
+                 margin=1)),
     Claim("ozyurt-one-class-runs", Test(claim_tests.decide_one_class, "checkpoint", tables=(claim_tests.ANSWERS,))),
     # At a tenth of the tokens and at all of them.
     Claim("ozyurt-sample-efficiency",
@@ -346,9 +345,8 @@ def list_recipes(judged: pd.DataFrame) -> list[str]:
 
 
 def find_unit(claim: dict) -> str:
-    """Return the unit of a judged claim's effects, taken from the part that decides; empty if its note states it."""
-    test = find_claim(claim["claim"]).test
-    return test.parts[claim["part"] - 1].measured_in if test.parts else test.measured_in
+    """Return the unit of a judged claim's effects; empty if its note states it."""
+    return find_claim(claim["claim"]).test.measured_in
 
 
 def describe_recipe(claim: dict, paper: str) -> str:

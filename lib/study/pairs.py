@@ -11,7 +11,7 @@ import pandas as pd
 
 from lib import statistics
 from lib.benchmarks import registry
-from lib.study import params, published, results, tables
+from lib.study import params, published, tables
 from lib.study.verdicts import Judgement, Test, Unit, decide_all
 
 if TYPE_CHECKING:
@@ -47,11 +47,6 @@ class Pairs:
     at_chance: Literal["", "than"] = ""  # the side that may be at chance, because the claim says so
     unit: Unit = "recipe"
 
-    @property
-    def measured_in(self) -> str:
-        """The unit of its effects."""
-        return params.load("tables", self.table).unit if self.table else "points"
-
 
 def paired(table: str, *pairs: tuple[str, ...], only: Iterable[str] = (), **asked) -> Test:
     """Return a test that columns or rows of a table beat others, pair by pair. `asked`: fields of Pairs."""
@@ -71,7 +66,8 @@ def all_of(*tests: Test) -> Test:
 def compare(*parts: Pairs) -> Test:
     """Return the test of a claim that consists of paired comparisons, one for each part."""
     table_keys = tuple(dict.fromkeys(part.table for part in parts if part.table))
-    return Test(partial(decide_pairs, parts), parts[0].unit, table_keys, parts=parts, by_interval=True)
+    decide = partial(decide_pairs, parts)
+    return Test(decide, parts[0].unit, table_keys, parts=parts, by_interval=True, measured_in="points")
 
 
 def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
@@ -117,7 +113,7 @@ def list_part_notes(described: list[str]) -> list[str]:
 def describe_part(part: Pairs, judged: Judgement) -> str:
     """Describe the result of one of several comparisons."""
     verdict = statistics.limit(judged.verdict, part.unit == "recipe", judged.n_pretrainings)
-    return f"{judged.effect:+.2f} {part.measured_in}, {verdict}, {judged.note}" if judged.n_sets else judged.note
+    return f"{judged.effect:+.2f} points, {verdict}, {judged.note}" if judged.n_sets else judged.note
 
 
 def describe_obstacles(study: "Study", parts: tuple[Pairs, ...], tables_of_cells: list[pd.DataFrame]) -> str:
@@ -403,7 +399,7 @@ def read_printed_runs(paper: str) -> dict[tuple[str, str, str, str], float]:
     printed_scores = {}
     for table in params.load_tables("scores").values():
         if table.paper == paper:
-            for cell in results.read_published(paper, table.table).to_dict("records"):
+            for cell in published.read_printed_cells(table):
                 run = published.find_run(table, cell["row"], cell["column"])
                 if run.model and run.dataset:
                     score = table.metrics.get(cell["metric"]) or registry.lookup(run.dataset).main_score

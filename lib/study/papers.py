@@ -43,7 +43,7 @@ class ScoreTable(Table):
     columns: dict[str, Run]
     ours_only: dict[str, Run] = {}  # our columns without a printed counterpart
     metrics: dict[str, str] = {}  # the paper's metric -> our score, where it is not the dataset's main one
-    unit: str = "points"  # of its scores
+    highest: float = 100  # its scores are printed from 0 to this
 
 
 class CurveTable(Table):

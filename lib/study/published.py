@@ -68,9 +68,16 @@ def list_models(study: "Study", key: str) -> list[str]:
     return list(dict.fromkeys(line["model"] for line in list_lines(study, key) if line["model"]))
 
 
+def read_printed_cells(table: params.ScoreTable) -> list[dict]:
+    """Return the printed cells of a table as in `results.read_published`, but all on the scale of 0 to 100."""
+    cells = results.read_published(table.paper, table.table)
+    cells[["value", "std"]] = (cells[["value", "std"]] * 100 / table.highest).round(4)  # else 0.014 is not 1.4
+    return cells.to_dict("records")
+
+
 def list_cells(study: "Study", table: params.ScoreTable) -> list[dict]:
     """Return the lines of a table of scores: first the columns that only we have, then the printed cells."""
-    printed = results.read_published(table.paper, table.table).to_dict("records")
+    printed = read_printed_cells(table)
     row_metrics = dict.fromkeys((cell["row"], cell["metric"]) for cell in printed if cell["row"] in table.rows)
     added = [
         {"row": row, "column": column, "metric": metric, "value": np.nan, "std": np.nan}
@@ -93,8 +100,7 @@ def list_figure_lines(study: "Study", figure: params.CurveTable) -> list[dict]:
     sizes, lines = read_sizes(figure.sizes), []
     for name, wanted_metric in figure.of.items():
         table = params.load("tables", name)
-        cells = results.read_published(table.paper, table.table).to_dict("records")
-        printed = {(cell["row"], cell["column"], cell["metric"]): cell["value"] for cell in cells}
+        printed = {(cell["row"], cell["column"], cell["metric"]): cell["value"] for cell in read_printed_cells(table)}
         rows = {row for row, run in table.rows.items() if run.dataset and row in (figure.rows or table.rows)}
         row_metrics = dict.fromkeys(
             (row, metric) for row, _, metric in printed if row in rows and wanted_metric in ("", metric)

@@ -24,13 +24,13 @@ class Trend:
     figure: str
     only: tuple[str, ...] = ()  # the curves that count; empty: all
     falls: bool = False
-    measured_in = "points"
 
 
 def trend(*parts: Trend) -> Test:
     """Return a test that curves of figures rise, or fall, with the logarithm of their axes."""
     figures = tuple(part.figure for part in parts)
-    return Test(partial(decide_trends, parts), "recipe", figures, parts=parts, by_interval=True)
+    decide = partial(decide_trends, parts)
+    return Test(decide, "recipe", figures, parts=parts, by_interval=True, measured_in="points")
 
 
 def decide_trends(parts: tuple[Trend, ...], study: "Study") -> Judgement:

@@ -61,7 +61,7 @@ class Test:
     parts: "tuple[Pairs, ...] | tuple[Trend, ...]" = ()
     by_interval: bool = False  # counts among the claims that p is corrected for (page 00), even if not measured
     about: About = "scores"
-    measured_in: str = ""  # the unit of its effects, if it has no parts to set it
+    measured_in: str = ""  # the unit of its effects; empty if the note states it
 
 
 def find_decisive(judged: list[Judgement]) -> int:
