@@ -213,8 +213,10 @@ def test_what_we_see_speaks_of_every_comparison_that_has_rows(monkeypatch):
         rows += [labels | {"what": what} for what in (PAGE.AGREE, PAGE.ANSWERS)]
     made = pd.DataFrame(rows)
     (metric, *_), (data,) = PAGE.describe_pairs(made), PAGE.describe_versions(made)
-    assert metric.endswith("metrics: 2.50 points apart, median of 2 pairs; most, -4.00: NCBI disease, b less a.")
-    assert "1 of 2 pairs label shared" in data and data.endswith("lose at most 44.51 points: b less a.")
+    assert metric.endswith(
+        "metrics: median distance 2.50 points over 2 pairs; largest -4.00, on NCBI disease (b minus a)."
+    )
+    assert "1 of 2 pairs label shared" in data and data.endswith("lose at most 44.51 points (b minus a).")
     assert len(PAGE.describe_pairs(made[:2])) == 1 and PAGE.describe_versions(made[:2]) == []
 
 

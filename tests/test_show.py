@@ -46,14 +46,19 @@ def test_entities_stand_in_brackets_as_conlleval_finds_them():
 
 
 def test_sentences_say_what_ours_and_the_paper_add_on_the_same_places():
-    steps = {"step": ["a over b", "a over b", "c over a"], "place": ["x", "y", "x"]}
-    effect = pd.DataFrame(steps | {"paper": [1.0, 3.0, np.nan], "ours": [-2.0, np.nan, np.nan]})
+    steps = ["a over b", "a over b", "c over a", "d over a", "e over d", "e over d"]
+    effect = pd.DataFrame({"step": steps, "place": ["x", "y", "x", "x", "x", "y"]})
+    effect = effect.assign(paper=[1.0, 3.0, np.nan, 1.5, np.nan, np.nan], ours=[-2.0, *[np.nan] * 3, 4.0, -1.0])
     effect = effect.set_index(["step", "place"])
-    assert show.describe_effects(effect) == [
-        "a over b: -2.00 points on average over 1, ahead on 0; the paper prints +1.00 on these, +2.00 on all of its 2.",
-        "c over a: not run at this scale; the paper prints none.",
-    ]
-    assert show.describe_baselines(fill(CELLS)) == "1 of 2 scores of ours do not beat the best without pretraining."
+    first, second, caveat = show.describe_effects(effect)
+    assert first == "a over b: -2.00 points on 1 dataset; the paper prints +1.00 on the same, +2.00 on all of its 2."
+    assert second == "e over d: +1.50 points on average over 2 datasets, above zero on 1; the paper prints none."
+    assert "intervals" in caveat
+    not_run = "Not run at this scale, with the paper's mean difference in points: c over a (none), d over a (+1.50)."
+    assert show.describe_not_run(effect) == [not_run] and show.describe_not_run(effect.dropna(subset="ours")) == []
+    assert show.describe_table(effect, fill(CELLS))[-1] == not_run
+    (below,) = show.describe_baselines(fill(CELLS))
+    assert below.startswith("1 of our 2 scores beat the best baseline without pretraining")
     texts = [show.sentences(open_study(scale), "one", "two").data for scale in ("laptop", "smoke")]
     assert texts[0] == "- one\n- two" and "made up" in texts[1] and "one" not in texts[1]
 

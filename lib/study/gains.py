@@ -132,10 +132,9 @@ def describe(lines: pd.DataFrame) -> list[str]:
     printed, ours = list_distances(lines)
     sentences = []
     if len(printed):
-        below = f"{(printed < 0).sum()} of {len(printed)} printed scores are below the baseline without pretraining"
-        sentences.append(f"{below}; the median gain is {printed.median():+.1f} points.")
+        above = f"{(printed > 0).sum()} of {len(printed)} printed scores beat the best baseline without pretraining"
+        sentences.append(f"{above}; the median difference is {printed.median():+.1f} points.")
     if len(ours):
-        sentences.append(
-            f"{(ours < 0).sum()} of {len(ours)} scores of ours are below; the median is {ours.median():+.1f}."
-        )
+        above = f"{(ours > 0).sum()} of our {len(ours)} scores beat it"
+        sentences.append(f"{above}; the median difference is {ours.median():+.1f} points.")
     return sentences

@@ -193,27 +193,38 @@ def without_encoder(study: "Study", result: dict) -> dict[str, float]:
     return {name: row[key] for key, name in REFERENCES.items() if pd.notna(row[key])}
 
 
-def describe_table(effect: pd.DataFrame, filled: pd.DataFrame, unit: str = "points") -> list[str]:
-    """Say what a table shows: each step's effect, what our numbers substitute, and how many scores miss the baseline.
+def describe_table(
+    effect: pd.DataFrame, filled: pd.DataFrame, unit: str = "points", places: str = "datasets"
+) -> list[str]:
+    """Say what a table shows: what each step adds, our scores above the baseline, substitutions, steps not run.
 
     `effect`: as for describe_effects; `filled`: rows of the table, from tables.fill.
     """
-    return [*describe_effects(effect, unit), *describe_replacements(filled), describe_baselines(filled)]
+    effects = describe_effects(effect, unit, places)
+    return [*effects, *describe_baselines(filled), *describe_replacements(filled), *describe_not_run(effect, unit)]
 
 
-def describe_effects(effect: pd.DataFrame, unit: str = "points") -> list[str]:
+def describe_effects(effect: pd.DataFrame, unit: str = "points", places: str = "datasets") -> list[str]:
     """Say in a sentence per step what it adds on average: ours, and the paper's on the same places and on all of its.
 
-    `effect`: indexed by step and place, with the columns paper and ours, as for figures.effects.
+    `effect`: indexed by step and place, with the columns paper and ours, as for figures.effects; `places`: what its
+    places are, in the plural. The last sentence says what these means leave open. Empty if no step was run.
     """
     statements = []
-    for step, places in effect.groupby("step", sort=False):
-        ours = places["ours"].dropna()
-        ours_text = "not run at this scale"
-        if len(ours):
-            ours_text = f"{ours.mean():+.2f} {unit} on average over {len(ours)}, ahead on {(ours > 0).sum()}"
-        printed_text = describe_printed_effect(places["paper"].dropna(), ours.index)
+    for step, rows in effect.groupby("step", sort=False):
+        ours = rows["ours"].dropna()
+        if ours.empty:
+            continue
+        ours_text = f"{ours.mean():+.2f} {unit}"
+        if len(ours) == 1:
+            ours_text += f" on {format_count(1, places)}"
+        else:
+            ours_text += f" on average over {format_count(len(ours), places)}, above zero on {(ours > 0).sum()}"
+        printed_text = describe_printed_effect(rows["paper"].dropna(), ours.index)
         statements.append(f"{step}: {ours_text}; the paper prints {printed_text}.")
+    if statements:
+        caveat = f"Means are over all {places} that ran, even those where a side is at chance"
+        statements.append(f"{caveat}; *What is claimed* has intervals and verdicts.")
     return statements
 
 
@@ -225,24 +236,43 @@ def describe_printed_effect(printed: pd.Series, run_here: pd.Index) -> str:
     shared = printed.reindex(run_here).dropna()
     if shared.empty:
         return overall
-    shared_text = "these" if len(shared) == len(run_here) else f"{len(shared)} of these"
+    shared_text = "the same" if len(shared) == len(run_here) else f"{len(shared)} of these"
     return f"{shared.mean():+.2f} on {shared_text}, {overall}"
+
+
+def describe_not_run(effect: pd.DataFrame, unit: str = "points") -> list[str]:
+    """Name in a sentence the steps that were not run, each with the mean effect that the paper prints; empty if none.
+
+    `effect`: as for describe_effects.
+    """
+    means = effect.groupby("step", sort=False)[["paper", "ours"]].mean()
+    printed = means.loc[means["ours"].isna(), "paper"]
+    if printed.empty:
+        return []
+    steps = (f"{step} ({'none' if pd.isna(mean) else f'{mean:+.2f}'})" for step, mean in printed.items())
+    return [f"Not run at this scale, with the paper's mean difference in {unit}: {', '.join(steps)}."]
 
 
 def describe_replacements(filled: pd.DataFrame) -> list[str]:
     """Say in a sentence which models or protocols our numbers substitute for the paper's; empty if none."""
     rows = filled.dropna(subset="ours")
     substitutions = dict.fromkeys(name for text in rows["substituted"] for name in text.split(", ") if name)
-    return [f"Ours has {', '.join(substitutions)}."] if substitutions else []
+    return [f"Our runs substitute models or protocols: {', '.join(substitutions)}."] if substitutions else []
 
 
-def describe_baselines(filled: pd.DataFrame) -> str:
-    """Say how many of our scores do not beat the best baseline, among the cells that have one."""
+def describe_baselines(filled: pd.DataFrame) -> list[str]:
+    """Say how many of our scores beat the best baseline, among the cells that have both; empty if there are none."""
     compared = filled.dropna(subset=["ours", "without_pretraining"])
     if compared.empty:
-        return "No cell has both a score of ours and a baseline."
-    below = compared[compared["ours"] <= compared["without_pretraining"]]
-    return f"{len(below)} of {len(compared)} scores of ours do not beat the best without pretraining."
+        return []
+    n_above = (compared["ours"] > compared["without_pretraining"]).sum()
+    baseline = "the best baseline without pretraining, which uses the full training set"
+    return [f"{n_above} of our {len(compared)} scores beat {baseline}."]
+
+
+def format_count(number: int, things: str) -> str:
+    """Format a number with what it counts, given in the plural: 1 dataset, 2,000 datasets."""
+    return f"{number:,} {things.removesuffix('s') if number == 1 else things}"
 
 
 def name_axes(cells: pd.DataFrame) -> tuple[str, str]:
