@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 
+import nbformat
 import pandas as pd
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from lib import artefacts
 from lib.errors import StudyError
-from lib.study import open_study, page_jobs, paths, plan, record, results
+from lib.study import executed, open_study, page_jobs, paths, plan, record, results
 
 COLUMNS = ["row", "column", "metric", "published", "ours", "n_seeds", "note"]
 
@@ -25,11 +27,22 @@ def run(own_outputs):
     artefacts.write_json(paths.vocabulary("laptop", "pubmed-cased") / "tokenizer.json", {"model": {"a": 1}})
     for name in ("figures/lee-4.svg", "figures/loss--bert-general.svg", "figures/claims.svg",
                  "vocabularies/pubmed-cased/vocab.txt", "vocabularies/ja-clinical/vocab.txt",
-                 "notebooks/40_biobert.ipynb", "tables/own-data.csv",
+                 "tables/own-data.csv",
                  "notebooks/30_finetune_words--bert-general--lee--tagging.ipynb",
                  "notebooks/02_evaluate--somebody-0a1b2c--lee.ipynb"):  # fmt: skip
         artefacts.write_text(paths.output("laptop", name), "x")
+    artefacts.write_text(paths.output("laptop", "notebooks/40_biobert.ipynb"), nbformat.writes(make_page()))
     return paths.output("laptop")
+
+
+def make_page() -> nbformat.NotebookNode:
+    said = [new_output("display_data", {"text/markdown": "It helps."})]
+    cells = [
+        new_markdown_cell("# Does it help?"),
+        new_markdown_cell("## What we see\n\nSee [leaks](14_leaks.ipynb)."),
+        new_code_cell("say()", outputs=said, metadata={"tags": ["answer"]}),
+    ]
+    return new_notebook(cells=cells)
 
 
 def make_table(*ours) -> pd.DataFrame:
@@ -60,6 +73,16 @@ def test_a_run_is_taken_over_once_without_pages_of_runs_and_without_what_is_not_
     assert record.take_over("laptop") == [paths.recorded(paths.table("laptop", "lee-4"))]
 
 
+def test_a_page_is_recorded_with_its_answer_under_the_title_and_else_as_it_ran(run):
+    page = run / "notebooks" / "40_biobert.ipynb"
+    record.take_over("laptop")
+    cells = nbformat.read(paths.recorded(page), as_version=4).cells
+    prose = "## What we see\n\nSee [leaks](../../../../notebooks/14_leaks.ipynb)."
+    assert [cell.source for cell in cells] == ["# Does it help?", prose, "# answer", prose, "say()"]
+    assert cells[2].outputs == cells[4].outputs == make_page().cells[2].outputs
+    assert executed.read_copy(paths.recorded(page)).cells[2] == executed.read_copy(page).cells[2]
+
+
 def test_links_of_a_page_lead_to_what_is_recorded_or_to_the_source():
     linked = '[a](40_biobert.ipynb) [b](13_dataset_counts.ipynb) [c](15_x.ipynb) <a href=\\"30_y--m--lee.ipynb\\">'
     assert record.mend_links(linked, {"40_biobert", "13_dataset_counts--lee-3", "13_dataset_counts--gu-3"}) == (
@@ -84,6 +107,10 @@ def spoil_result(run):
     paths.results("laptop", "bert-general", "ncbi-disease", "lee").write_text('{"runs": [')
 
 
+def spoil_page(run):
+    (run / "notebooks" / "40_biobert.ipynb").write_text("{half")
+
+
 def empty_cell(run):
     results.write_csv(paths.table("laptop", "lee-4"), make_table(None, 70.0))
 
@@ -101,6 +128,7 @@ def fail(run):
     [
         (spoil_table, r"lee-4.csv: damaged \(.*\); restore or delete it"),
         (spoil_result, r"bert-general--ncbi-disease--lee.json: damaged"),
+        (spoil_page, r"40_biobert.ipynb: damaged"),
         (empty_cell, r"1 cells that the record fills would become empty, first in lee-4: NCBI, BioBERT, F1"),
         (lose_column, r"2 cells that the record fills would become empty, first in lee-4: NCBI, BERT, F1"),
         (fail, r"01_results_in_brief.ipynb: failed or was broken off; run it again, or delete it"),

@@ -7,7 +7,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from lib.study import paths, report
+from lib import artefacts
+from lib.study import executed, paths, report
 
 SVG = '<svg width="9"><use><title>a point</title></use></svg>'
 
@@ -133,6 +134,17 @@ def test_a_page_begins_with_its_answer_and_figure_and_has_them_once(tmp_path, mo
     assert list_shown(cells)[5:] == ["Scale", "## Ours", "<table></table>", "Kept in", "Next: another"]
     code = [cell.source for cell in cells if cell.cell_type == "code" and "hide-input" in cell.metadata.tags]
     assert code == ["open_page()", "draw()", "say()", "where()"]
+
+
+def test_a_page_of_the_record_begins_with_its_answer_and_the_report_is_the_same(tmp_path, monkeypatch):
+    run, recorded = (tmp_path / folder / "40_biobert.ipynb" for folder in ("run", "record"))
+    artefacts.write_text(run, nbformat.writes(new_notebook(cells=make_page())))
+    expected = prepare(tmp_path, monkeypatch, executed.read_copy(run).cells)
+    artefacts.write_text(recorded, executed.repeat_answer(run))
+    title, *shown = list_shown(nbformat.read(recorded, as_version=4).cells)
+    assert shown[:2] == list_shown(expected)[1:3]
+    assert [title, *shown[2:]] == list_shown(executed.read_copy(run).cells)
+    assert prepare(tmp_path, monkeypatch, executed.read_copy(recorded).cells) == expected
 
 
 def test_a_figure_whose_points_have_texts_is_part_of_the_page_and_described(tmp_path, monkeypatch):

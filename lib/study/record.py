@@ -14,7 +14,7 @@ from lib import artefacts
 from lib.benchmarks import registry
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.study import claims, exploring, gains, open_study, params, paths, results, scores, show
+from lib.study import claims, executed, exploring, gains, open_study, params, paths, results, scores, show
 from lib.study.tables import PLACE
 
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")
@@ -31,10 +31,11 @@ FIGURES = "brief", "claims", "integers"  # recorded although no published table 
 
 
 def take_over(scale: str) -> list[Path]:
-    """Copy the results of a run here into the record; return its files that are new or changed.
+    """Copy the results of a run here into the record, pages with their answer under the title.
 
-    Raises StudyError, and changes nothing, if the data are made up, if nothing has been run, if a notebook failed or
-    was interrupted, if a file on either side is damaged, or if a filled cell of a published table would become empty.
+    Return the files of the record that are new or changed. Raises StudyError, and changes nothing, if the data are made
+    up, if nothing has been run, if a notebook failed or was interrupted, if a file on either side is damaged, or if a
+    filled cell of a published table would become empty.
     """
     if params.load("scales", scale).made_up:
         raise StudyError(f"scale '{scale}' has made-up data, of which nothing is recorded")
@@ -53,9 +54,9 @@ def take_over(scale: str) -> list[Path]:
         )
     contents = {paths.recorded(path): read_content(path) for path in files}
     stems = {path.stem for path in (*contents, *paths.output("record", scale, "notebooks").glob("*.ipynb"))}
-    for path in contents:
+    for path in files:
         if path.suffix == ".ipynb":
-            contents[path] = mend_links(contents[path].decode(), stems).encode()
+            contents[paths.recorded(path)] = mend_links(executed.repeat_answer(path), stems).encode()
     old_contents = {path: read_content(path) if path.exists() else b"" for path in contents}
     changed = [path for path, content in contents.items() if content != old_contents[path]]
     for path in changed:

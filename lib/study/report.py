@@ -9,12 +9,11 @@ import tempfile
 from pathlib import Path
 
 import nbformat
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_markdown_cell, new_notebook
 
 from lib import artefacts, provenance
 from lib.errors import StudyError
-from lib.places import show_path
-from lib.study import paths
+from lib.study import executed, paths
 
 TITLE = "Five biomedical language models, reproduced"
 FRONT = "01_results_in_brief"  # the notebook that is the front page
@@ -35,7 +34,6 @@ LINKS = (  # to notebooks, in prose and in outputs of cells; a notebook may have
     r'<a href="(?:[./]+/notebooks/)?(?P<name>[^"/:#]+)\.ipynb"(?P<rest>[^>]*)>(?P<text>.*?)</a>',
 )
 ASSETS = {kind: Path(__file__).with_suffix(f".{kind}") for kind in ("css", "js")}  # the site's own style and script
-HEADING = re.compile(r"(?:#+ ([^\n]*)\s*)?")  # of a text cell, if it has one; the rest is prose
 SETTINGS = {
     "project": TITLE,
     "extensions": ["myst_nb"],
@@ -61,7 +59,8 @@ def build_report(scale: str) -> tuple[Path, bool]:
     if not pages:
         raise StudyError(f"nothing has been run at scale '{scale}' yet: run ./run_all.sh {scale}")
     folder = paths.output(scale, "report")
-    files = [*pages, *sorted(paths.NOTEBOOKS.glob("*.ipynb")), Path(__file__), *ASSETS.values()]
+    notebooks = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
+    files = [*pages, *notebooks, Path(__file__), Path(executed.__file__), *ASSETS.values()]
     state = provenance.fingerprint(
         [[path.name, provenance.file_fingerprint(path)] for path in files], [*pages.values()]
     )
@@ -104,7 +103,12 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
     for kind, file in ASSETS.items():
         artefacts.write_text(folder / "_static" / f"study.{kind}", file.read_text(encoding="utf-8"))
     artefacts.write_text(folder / "_static" / "datatables.js", load_datatables())
-    copies = {path: copy for path in pages if (copy := read_copy(path))}
+    copies = {}
+    for path in pages:
+        try:
+            copies[path] = executed.read_copy(path)
+        except StudyError as error:
+            print(f"left out of the report: {error}")
     groups: dict[str, dict[str, str]] = {}  # notebook -> its copies -> their pages
     for path in copies:
         runs = groups.setdefault(path.stem.split("--")[0], {})
@@ -123,7 +127,7 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
     front = notebooks["index"]
     front.cells.insert(1, new_markdown_cell("\n".join(broken)))
     lists = {group: list_copies(group, runs) for group, runs in groups.items() if len(runs) > 1}
-    titles = {name: find_title(notebook).source.splitlines()[0] for name, notebook in notebooks.items()}
+    titles = {name: executed.find_title(notebook).source.splitlines()[0] for name, notebook in notebooks.items()}
     titles |= {group: text.splitlines()[0] for group, text in lists.items()}
     front.cells.append(new_markdown_cell(list_chapters(groups, titles)))
     for name, notebook in notebooks.items():
@@ -143,18 +147,6 @@ def load_datatables() -> str:
     return f'import("data:text/javascript;base64,{bundle}").then(module => sortTables(module.default));\n'
 
 
-def read_copy(path: Path) -> nbformat.NotebookNode | None:
-    """Read an executed copy. For a damaged one, print a line and return None, so that the report does without it."""
-    try:
-        notebook = nbformat.read(path, as_version=4)
-        nbformat.validate(notebook)
-        find_title(notebook)
-    except Exception as error:  # nbformat raises errors of many kinds for a file that is not a notebook
-        print(f"{show_path(path)}: damaged ({type(error).__name__}), left out of the report; delete it or run it again")
-        return None
-    return notebook
-
-
 def prepare(path: Path, state: str, notebook: nbformat.NotebookNode, groups: dict[str, dict[str, str]]) -> None:
     """Turn an executed copy into a page.
 
@@ -162,10 +154,13 @@ def prepare(path: Path, state: str, notebook: nbformat.NotebookNode, groups: dic
     and links lead to pages.
     """
     group = path.stem.split("--")[0]
-    take_current_prose(notebook, group)
-    title = find_title(notebook)
+    executed.take_current_prose(notebook, group)
+    title = executed.find_title(notebook)
     describe_pictures(notebook)
-    lead_with_answer(notebook)
+    if answer := executed.take_answer(notebook):
+        top = answer + executed.take_figure(notebook)
+        notebook.cells = executed.drop_empty(notebook.cells)
+        executed.put_under_title(notebook, top)
     if state != "done":
         title.source = title.source.replace("# ", f"# {state.upper()}: ", 1)
     if len(groups[group]) > 1:
@@ -206,108 +201,20 @@ def lead_to_pages(text: str, groups: dict[str, dict[str, str]]) -> str:
     return text
 
 
-def take_current_prose(notebook: nbformat.NotebookNode, name: str) -> None:
-    """Update text cells and tags of an executed copy from the notebook, since these may change without a new run."""
-    source = paths.NOTEBOOKS / f"{name}.ipynb"
-    if not source.exists():
-        return
-    current_cells = {cell.id: cell for cell in nbformat.read(source, as_version=4).cells}
-    title_cell = find_title(notebook)
-    title = title_cell.source.splitlines()[0]  # holds the keys of this run
-    for cell in notebook.cells:
-        if cell.id in current_cells and cell.cell_type == "markdown":
-            cell.source = current_cells[cell.id].source
-        elif cell.id in current_cells:
-            cell.metadata.tags = current_cells[cell.id].metadata.get("tags", [])
-    title_cell.source = "\n".join([title, *title_cell.source.splitlines()[1:]])
-
-
-def find_title(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Return the title cell; it is not the first of a failed notebook, because papermill puts a mark before it."""
-    return next(cell for cell in notebook.cells if cell.cell_type == "markdown" and cell.source.startswith("# "))
-
-
-def lead_with_answer(notebook: nbformat.NotebookNode) -> None:
-    """Move outputs of cells tagged `answer`, and pictures of the first tagged `figure`, up under the title.
-
-    The heading and prose that introduce them move too; their code stays where it ran. A page without an answer, or
-    whose answer failed, stays as it is.
-    """
-    cells = notebook.cells
-    answers = [cell for cell in cells if "answer" in cell.metadata.get("tags", []) and cell.outputs]
-    figures = [cell for cell in cells if "figure" in cell.metadata.get("tags", []) and find_pictures(cell)]
-    if not answers or any(output.output_type == "error" for cell in answers for output in cell.outputs):
-        return
-    heading = find_lead(cells, answers[0])
-    top = [heading] if heading else []
-    notebook.cells = [cell for cell in cells if cell is not heading]
-    top += [take_outputs(cell, "answer") for cell in answers]
-    for cell in figures[:1]:
-        lead = find_lead(notebook.cells, cell)
-        if lead and (prose := HEADING.sub("", lead.source, count=1)):
-            top.append(new_markdown_cell(prose, id=f"{lead.id}-above"))
-            lead.source = lead.source.removesuffix(prose).strip()
-        top.append(take_outputs(cell, "figure"))
-    notebook.cells = drop_empty(notebook.cells)
-    position = next(number for number, cell in enumerate(notebook.cells, start=1) if cell is find_title(notebook))
-    notebook.cells[position:position] = top
-
-
-def find_lead(cells: list[nbformat.NotebookNode], answer: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
-    """Return the text cell before the outputs of `answer`; None if other outputs come between or it is the title."""
-    lead = None  # the last cell before the answer that shows anything
-    for cell in cells:
-        if cell is answer:
-            break
-        if cell.cell_type == "markdown" or cell.outputs:
-            lead = cell
-    if lead is None or lead.cell_type != "markdown":
-        return None
-    is_title = lead.source.startswith("# ")
-    return None if is_title else lead
-
-
-def take_outputs(cell: nbformat.NotebookNode, tag: str) -> nbformat.NotebookNode:
-    """Move a cell's outputs to a new cell without code; for tag `figure`, only the pictures."""
-    taken = find_pictures(cell) if tag == "figure" else cell.outputs
-    cell.outputs = [output for output in cell.outputs if output not in taken]
-    metadata = {**cell.metadata, "tags": [tag, "remove-input"]}
-    return new_code_cell(f"# {tag}", outputs=taken, metadata=metadata, id=f"{cell.id}-above")  # not empty, else dropped
-
-
-def find_pictures(cell: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    """Return the pictures among a cell's outputs."""
-    return [output for output in cell.outputs if "image/svg+xml" in output.get("data", {})]
-
-
-def drop_empty(cells: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
-    """Drop text cells that have become empty, and headings with nothing left below them."""
-    kept = []
-    for cell in reversed(cells):
-        if cell.cell_type == "markdown":
-            below = next((later for later in reversed(kept) if later.cell_type == "markdown" or later.outputs), None)
-            depth = len(cell.source) - len(cell.source.lstrip("#"))
-            ends = below is None or re.match(rf"#{{1,{depth}}} |Next: ", below.source) if depth else False
-            if not cell.source or (ends and not HEADING.sub("", cell.source, count=1)):
-                continue
-        kept.append(cell)
-    return kept[::-1]
-
-
 def describe_pictures(notebook: nbformat.NotebookNode) -> None:
     """Describe each picture by the heading and the first sentence before it, and the page's question."""
-    question, heading, sentence = HEADING.match(find_title(notebook).source)[1], "", ""
+    question, heading, sentence = executed.HEADING.match(executed.find_title(notebook).source)[1], "", ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            match = HEADING.match(cell.source)
+            match = executed.HEADING.match(cell.source)
             heading = match[1] or heading
             sentence = re.split(r"(?<=[.?]) |\n|$", cell.source[match.end() :])[0]
-        elif find_pictures(cell):
+        elif executed.find_pictures(cell):
             parts = [
                 re.sub(r"\[(.*?)\]\(.*?\)|[*`]", r"\1", part).strip(".: ") for part in (heading, sentence, question)
             ]
             label = html.escape(". ".join(["Figure", *filter(None, parts)]))
-            for data in (output.data for output in find_pictures(cell)):
+            for data in (output.data for output in executed.find_pictures(cell)):
                 svg = data["image/svg+xml"].replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
                 data["text/html"] = f'<div class="figure">{svg}</div>'  # inline, so that its points have texts
 
@@ -345,7 +252,7 @@ def list_copies(group: str, copies: dict[str, str]) -> str:
     source = paths.NOTEBOOKS / f"{group}.ipynb"
     title = f"# {group}"
     if source.exists():
-        title = find_title(nbformat.read(source, as_version=4)).source.splitlines()[0]
+        title = executed.find_title(nbformat.read(source, as_version=4)).source.splitlines()[0]
     lines = [title, "", f"This notebook was run for {len(copies)} choices of its keys:", ""]
     for page in copies.values():
         keys = page.split("--")[1:]
