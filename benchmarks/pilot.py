@@ -19,6 +19,7 @@ import torch
 from benchmarks import paired
 from lib import provenance
 from lib.errors import StudyError
+from lib.finetuning.protocol import SEARCHED
 from lib.study import open_study
 
 FEW_LARGE, MORE_SMALL = {"learning_rate": 5.0e-4, "batch_size": 16}, {"learning_rate": 2.0e-4, "batch_size": 4}
@@ -52,7 +53,7 @@ def try_candidate(scale: str, dataset: str, changes: dict) -> dict:
     study = open_study(scale)
     benchmark, budget = study.dataset(dataset), study.budget
     torch.set_num_threads(budget.threads)
-    candidate_lists = {name: [changes[name]] for name in ("epochs", "batch_size", "learning_rate") if name in changes}
+    candidate_lists = {name: [changes[name]] for name in SEARCHED if name in changes}
     settings = study.protocol(protocol, dataset).model_copy(update=changes | candidate_lists)
     finetuning = study.finetuning(model, dataset, protocol)
     finetuning.settings = settings

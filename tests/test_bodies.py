@@ -80,7 +80,7 @@ def test_electra_s_heads_equal_the_library_s():
     expected = bodies.gather_states(model.generator(**inputs).logits, positions)
     torch.testing.assert_close(bodies.predict_tokens(model.generator, hidden), expected, rtol=1e-4, atol=1e-5)
     hidden = bodies.encode_body(model.discriminator.base_model, ids, None, types, ~padding)
-    judged = bodies.detect_replaced(model.discriminator, hidden)
+    judged = model.discriminator.discriminator_predictions(hidden)
     torch.testing.assert_close(judged, model.discriminator(**inputs).logits, rtol=1e-4, atol=1e-5)
 
 

@@ -62,10 +62,6 @@ def test_an_unknown_baseline_names_the_nearest(study):
         classifiers.run_classifier(open_study("smoke"), "cnm", "jmed-smdis", "wada")
 
 
-def test_neighbours_are_joined():
-    assert document_classifiers.join_neighbours(["a", "b", "c"], 2) == ["a", "b", "c", "a b", "b c"]
-
-
 def test_attention_is_on_words_alone_and_rows_that_agree_cost():
     torch.manual_seed(0)
     network = document_classifiers.AttentiveLstm(torch.randn(9, 8), 3, 4, 0.0).eval()

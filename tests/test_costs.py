@@ -41,7 +41,7 @@ def predict(config) -> torch.Tensor:
 def judge(config) -> torch.Tensor:
     """Return each token's score of being replaced, (rows, length)."""
     model = ElectraForPreTraining(config)
-    return bodies.detect_replaced(model, bodies.encode_body(model.base_model, INPUT_IDS))
+    return model.discriminator_predictions(bodies.encode_body(model.base_model, INPUT_IDS))
 
 
 def count(run, config) -> float:

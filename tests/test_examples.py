@@ -1,4 +1,4 @@
-"""Sequences of tokens: templates, padding, batches."""
+"""Sequences of tokens: frames, padding, batches."""
 
 import copy
 
@@ -9,8 +9,9 @@ import torch
 from tokenizers import processors
 
 from lib.finetuning import examples, likeness
-from lib.finetuning.examples import BucketedBatches, Example, Template, cut_evenly, pad
+from lib.finetuning.examples import BucketedBatches, Example, cut_evenly, pad
 from lib.vocabularies.learning import train_vocabulary
+from lib.vocabularies.tokenization import find_frame
 
 
 @pytest.fixture(scope="module")
@@ -22,21 +23,21 @@ def make(lengths):
     return [Example(number, list(range(1, length + 1)), 0, [], number) for number, length in enumerate(lengths)]
 
 
-def test_templates_are_the_tokenizers(tokenizer):
-    template = Template(tokenizer)
+def test_frames_are_the_tokenizers(tokenizer):
+    frame = find_frame(tokenizer)
     a, b = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("a b", "c"))
-    assert template.join(a) == (tokenizer("a b")["input_ids"], 0)
-    tokens, second = template.join(a, b)
+    assert frame.join(a) == (tokenizer("a b")["input_ids"], 0)
+    tokens, second = frame.join(a, b)
     pair = tokenizer("a b", "c")
     assert tokens == pair["input_ids"] and pair["token_type_ids"] == [0] * second + [1] * (len(tokens) - second)
-    assert template.capacity(16, pair=False) == 14 and template.capacity(16, pair=True) == 13
+    assert frame.capacity(16, pair=False) == 14 and frame.capacity(16, pair=True) == 13
 
 
 def test_roberta_has_two_ends_between_texts(tokenizer):
     tokenizer = copy.deepcopy(tokenizer)
     cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
     tokenizer.backend_tokenizer.post_processor = processors.RobertaProcessing(("[SEP]", sep), ("[CLS]", cls))
-    assert Template(tokenizer).join([5], [6]) == ([cls, 5, sep, sep, 6, sep], 4)
+    assert find_frame(tokenizer).join([5], [6]) == ([cls, 5, sep, sep, 6, sep], 4)
 
 
 def test_padding_and_second_texts():

@@ -22,10 +22,10 @@ from transformers import (
 )
 
 from lib.errors import StudyError
-from lib.finetuning.examples import Template
 from lib.modeling import loading
 from lib.study import open_study, requests
 from lib.study.encoders import find_model
+from lib.vocabularies.tokenization import find_frame
 
 LENGTHS = {"roberta": 64, "mpnet": 64, "ibert": 64, "lilt": 64, "xlnet": 2048}  # the others take 66 tokens
 TOKENIZER = "tokenizer.json", "tokenizer_config.json"
@@ -86,21 +86,21 @@ def test_a_model_of_sentencepiece_is_tokenizer_enough(tmp_path, kind):
     (tmp_path / kind / name).write_bytes(model.getvalue())
     (tmp_path / kind / "tokenizer_config.json").write_text('{"do_lower_case": false}')
     tokenizer = loading.load_encoder(tmp_path / kind).tokenizer
-    template, text = Template(tokenizer), tokenizer("pain", add_special_tokens=False)["input_ids"]
-    assert template.join(text, text)[0] == tokenizer("pain", "pain")["input_ids"]
+    frame, text = find_frame(tokenizer), tokenizer("pain", add_special_tokens=False)["input_ids"]
+    assert frame.join(text, text)[0] == tokenizer("pain", "pain")["input_ids"]
     assert tokenizer.unk_token_id not in text
-    tokens, _ = template.join(text)
-    assert template.place(tokens) == (len(tokens) - 1 if kind == "xlnet" else 0)
-    assert tokens[template.place(tokens)] == tokenizer.cls_token_id
+    tokens, _ = frame.join(text)
+    assert frame.locate(tokens) == (len(tokens) - 1 if kind == "xlnet" else 0)
+    assert tokens[frame.locate(tokens)] == tokenizer.cls_token_id
 
 
 def test_the_encoder_of_t5_is_read_at_its_only_special_token(tmp_path):
     make_t5(tmp_path / "t5")
     encoder = loading.load_encoder(tmp_path / "t5")
-    template = Template(encoder.tokenizer)
+    frame = find_frame(encoder.tokenizer)
     assert (encoder.architecture, encoder.max_length, encoder.new_weights) == ("T5EncoderModel", 2048, ())
-    assert template.join([7, 8], [9]) == ([7, 8, 3, 9, 3], 3) and template.capacity(10, pair=True) == 8
-    assert template.place([7, 8, 3]) == 2
+    assert frame.join([7, 8], [9]) == ([7, 8, 3, 9, 3], 3) and frame.capacity(10, pair=True) == 8
+    assert frame.locate([7, 8, 3]) == 2
 
 
 def test_added_words_get_embeddings_and_are_said_to_be_new(folder):
@@ -116,7 +116,7 @@ def test_padding_needs_no_token_of_its_own(folder):
     settings = json.loads((folder / "tokenizer_config.json").read_text())
     (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"pad_token": None}))
     tokenizer = loading.load_encoder(folder).tokenizer
-    assert tokenizer.pad_token_id is None and Template(tokenizer).padding == 0
+    assert tokenizer.pad_token_id is None and find_frame(tokenizer).padding == 0
 
 
 def test_a_folder_is_known_by_its_name_and_what_is_in_it(bert, tmp_path):

@@ -288,6 +288,7 @@ def test_right_predictions_score_100_and_unequal_or_no_instances_are_refused(fun
         (lambda: metrics.token_scores([["O"]], [["O", "O"]], outside=True), "1 gold tags has 2"),
         (lambda: metrics.pico_scores([["O"]], [[]]), "1 gold tags has 0"),
         (lambda: metrics.entity_scores([["secret", "O", "BB-D"]], [["O", "O", "O"]]), "2 labels are not of B, I, O"),
+        (lambda: metrics.entity_scores([["BI-D", ""]], [["O", "O"]]), "2 labels are not of B, I, O"),
         (lambda: metrics.pico_scores([["I-secret"]], [["I-INT|I-secret"]]), "2 labels are not of PAR, INT, OUT"),
         (lambda: metrics.answer_class_scores(["yes"], ["secret"]), "1 labels are not of yes, no"),
         (lambda: metrics.binary_scores([0, 1], ["secret", 0], positive=1), "3 labels in 2 instances"),

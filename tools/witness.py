@@ -38,13 +38,7 @@ from lib.corpora import build, leakage, rows  # noqa: E402
 from lib.finetuning import finetuning  # noqa: E402
 from lib.places import show_path  # noqa: E402
 from lib.pretraining import tokens  # noqa: E402
-from lib.study import (  # noqa: E402
-    dataset_texts,  # noqa: E402
-    documents,
-    open_study,
-    params,
-    paths,
-)
+from lib.study import dataset_texts, documents, open_study, params, paths  # noqa: E402
 from lib.study.study import Study  # noqa: E402
 from lib.vocabularies import learning  # noqa: E402
 

@@ -94,6 +94,8 @@ def score_each(dataset: Dataset, instances: Sequence[Instance], predicted: Seque
 
 def list_farthest(instances: Sequence[Instance], predicted: Sequence[float]) -> list[dict[str, object]]:
     """Return the predicted numbers farthest from gold."""
-    pairs = sorted(zip(instances, predicted, strict=True), key=lambda pair: -abs(pair[0].gold - pair[1]))
-    return [{"gold": instance.gold, "predicted": number, "text": " / ".join(instance.inputs)[:LETTERS]}
-            for instance, number in pairs[:SHOWN]]  # fmt: skip
+    rows = [
+        {"gold": instance.gold, "predicted": number, "text": " / ".join(instance.inputs)[:LETTERS]}
+        for instance, number in zip(instances, predicted, strict=True)
+    ]
+    return sorted(rows, key=lambda row: -abs(row["gold"] - row["predicted"]))[:SHOWN]

@@ -39,7 +39,7 @@ def entity_scores(gold: Tags, predicted: Tags) -> Scores:
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
     check_tags(gold, predicted)
-    check_known((tag.partition("-")[0] for side in (gold, predicted) for tags in side for tag in tags), "BIO")
+    check_known((tag.partition("-")[0] for side in (gold, predicted) for tags in side for tag in tags), ("B", "I", "O"))
     precision, recall, f1, support = precision_recall_fscore_support(
         typed(gold), typed(predicted), average="micro", zero_division=0
     )

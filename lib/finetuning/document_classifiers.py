@@ -4,7 +4,6 @@ The baselines of Wada et al. 2020, section 4.3, on the first 128 words by MeCab.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 import torch
@@ -37,7 +36,8 @@ class Cnn(nn.Module):
         self.score = heads.linear(width * len(WINDOWS), classes)
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        words = functional.pad(self.words(batch["input_ids"]), (0, 0, 0, max(WINDOWS) - 1)).transpose(1, 2)
+        padding = (0, 0, 0, max(WINDOWS) - 1)  # so that a filter fits on the shortest document
+        words = functional.pad(self.words(batch["input_ids"]), padding).transpose(1, 2)
         highest = [functional.relu(filters(words)).amax(2) for filters in self.filters]
         return self.score(self.dropout(torch.cat(highest, 1)))
 
@@ -105,13 +105,11 @@ def predict_svm(point: dict, train: list[list[str]], test: list[list[str]], labe
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC
 
-    words = TfidfVectorizer(analyzer=partial(join_neighbours, most=point["words"]), sublinear_tf=point["sublinear"])
+    words = TfidfVectorizer(
+        preprocessor=list, tokenizer=list, token_pattern=None,  # texts are lists of words already
+        ngram_range=(1, point["words"]), sublinear_tf=point["sublinear"],
+    )  # fmt: skip
     return make_pipeline(words, LinearSVC(C=point["C"], random_state=0)).fit(train, labels).predict(test).tolist()
-
-
-def join_neighbours(words: list[str], most: int) -> list[str]:
-    """List the n-grams of words up to n = `most`."""
-    return [" ".join(words[i : i + n]) for n in range(1, most + 1) for i in range(len(words) - n + 1)]
 
 
 def predict_network(

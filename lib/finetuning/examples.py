@@ -35,32 +35,6 @@ class Example:
     annotated: tuple[str, ...] | None = None  # the entity types that were annotated; None: all
 
 
-class Template:
-    """The special tokens that a tokenizer puts around one text or two."""
-
-    def __init__(self, tokenizer: PreTrainedTokenizerBase):
-        self.frame = find_frame(tokenizer)
-        self.start = len(self.frame.before)  # of the first text
-        self.padding = tokenizer.pad_token_id or 0  # any token will do, because padding is masked
-
-    def capacity(self, max_length: int, pair: bool) -> int:
-        """Return how many text tokens fit."""
-        before, between, after, _ = self.frame
-        return max_length - len(before) - len(after) - (len(between) if pair else 0)
-
-    def join(self, first: list[int], second: list[int] | None = None) -> tuple[list[int], int]:
-        """Return the sequence and the position where its second text begins (0 if there is none)."""
-        before, between, after, _ = self.frame
-        if second is None:
-            return [*before, *first, *after], 0
-        prefix = [*before, *first, *between]
-        return [*prefix, *second, *after], len(prefix)
-
-    def place(self, tokens: list[int]) -> int:
-        """Return the position of the token that stands for the whole sequence, normally [CLS]."""
-        return self.frame.place % len(tokens)
-
-
 class DatasetTask:
     """The base class of tasks on a dataset; each adds `encode`, `collate`, `read` and `decode`.
 
@@ -77,7 +51,7 @@ class DatasetTask:
         names: Sequence[str] | None = None,
     ):
         self.dataset, self.settings, self.tokenizer = dataset, settings, tokenizer
-        self.template, self.max_length = Template(tokenizer), max_length
+        self.frame, self.max_length = find_frame(tokenizer), max_length
         self.cut = 0  # instances of the last encoding that were truncated
         self.names = self.list_names(train) if names is None else [*names]
         self.prepare(train)

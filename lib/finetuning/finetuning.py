@@ -18,7 +18,7 @@ from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
 from lib.finetuning import predictions, runs, saved, spans, tuning
 from lib.finetuning.examples import BucketedBatches
-from lib.finetuning.protocol import VERSION, FinetuningSettings, describe_settings
+from lib.finetuning.protocol import SEARCHED, VERSION, FinetuningSettings, describe_settings
 from lib.finetuning.splits import Splits
 from lib.modeling import costs, heads, loading, models
 from lib.progress import Progress
@@ -108,7 +108,8 @@ class Finetuning:
         for seed in seeds:
             for fold in self.folds:
                 description = f"seed {seed}" + (f", fold {fold} of {dataset.folds}" if dataset.folds > 1 else "")
-                records.append(self.train(candidate, seed, fold, self.name_run(seed, fold), "test", description))
+                name = runs.name_run(seed, fold, dataset.folds)
+                records.append(self.train(candidate, seed, fold, name, "test", description))
         result = {"metric": dataset.metric, "main score": dataset.main_score, "chosen on dev": candidate,
                   "candidates": candidates, "runs": records}  # fmt: skip
         if self.saving:
@@ -134,12 +135,9 @@ class Finetuning:
         """The encoder's fingerprint."""
         return self.encoder.fingerprint or self.splits.loaded.fingerprint
 
-    def name_run(self, seed: int, fold: int) -> str:
-        return runs.name_run(seed, fold, self.dataset.folds)
-
     def read_predictions(self, run: dict) -> tuple[list[Instance], list]:
         """Return the test instances and the predictions of a finished run, in the form that Dataset.score takes."""
-        path = self.run_file(self.name_run(run["seed"], run["fold"]))
+        path = self.run_file(runs.name_run(run["seed"], run["fold"], self.dataset.folds))
         return self.splits.read("test", run["fold"]), runs.read_predicted(path, self.dataset.family)
 
     @property
@@ -193,11 +191,9 @@ class Finetuning:
 
     def search(self, seed: int) -> list[dict]:
         """Run the Optuna search and return its trials, best first."""
-        space = {name: getattr(self.settings, name) for name in ("epochs", "batch_size", "learning_rate")}
-        name = self.name_search(seed)
-        return tuning.search(
-            space, lambda point: self.try_out(point, seed), self.settings.trials, self.search_file, name, seed
-        )
+        space = {name: getattr(self.settings, name) for name in SEARCHED}
+        trials, name = self.settings.trials, self.name_search(seed)
+        return tuning.search(space, lambda point: self.try_out(point, seed), trials, self.search_file, name, seed)
 
     def name_search(self, seed: int) -> str:
         """Return the name of the search in its file: a fingerprint of all that its scores depend on."""

@@ -5,10 +5,10 @@ from torch.nn import functional
 
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Pair
-from lib.finetuning.examples import Example, Template, compute_each, pad
+from lib.finetuning.examples import Example, compute_each, pad
 from lib.modeling import heads
 from lib.modeling.loading import Encoder
-from lib.vocabularies.tokenization import encode_texts
+from lib.vocabularies.tokenization import encode_texts, find_frame
 
 
 def rank_by_likeness(encoder: Encoder, dataset: Dataset) -> dict[str, float]:
@@ -28,15 +28,15 @@ def rank_by_likeness(encoder: Encoder, dataset: Dataset) -> dict[str, float]:
 
 def embed_texts(body, tokenizer, texts: list[str], length: int) -> list[np.ndarray]:
     """Return the mean of each text's last states, normalised to length 1."""
-    template = Template(tokenizer)
-    capacity = template.capacity(length, pair=False)
+    frame = find_frame(tokenizer)
+    capacity = frame.capacity(length, pair=False)
     sequences = [
-        Example(number, template.join(ids[:capacity])[0], 0, [], None)
+        Example(number, frame.join(ids[:capacity])[0], 0, [], None)
         for number, ids in enumerate(encode_texts(tokenizer, texts)["input_ids"])
     ]
 
     def embed(examples: list[Example]) -> np.ndarray:
-        batch = pad(examples, template.padding)
+        batch = pad(examples, frame.padding)
         mask = heads.mark_tokens(batch)
         states = heads.encode(body, batch) * mask[..., None]
         return functional.normalize(states.sum(1) / mask.sum(1, keepdim=True), dim=1).numpy()

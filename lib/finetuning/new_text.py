@@ -157,7 +157,7 @@ def classify_instances(model: Saved, instances: Sequence[Instance]) -> list[dict
     ratings = predictions.predict(model.model, task, sequences, model.device, TOKENS)
     if task.target == "number":
         return [{"number": number} for number in ratings]
-    named_rates = [dict(zip(task.classes, rates, strict=True)) for rates in ratings]
+    named_rates = [dict(zip(task.names, rates, strict=True)) for rates in ratings]
     if task.target == "class":
         return [{"label": max(rates, key=rates.get), "probabilities": rates} for rates in named_rates]
     predicted = task.decode(instances, sequences, ratings)

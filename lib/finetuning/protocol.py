@@ -9,6 +9,7 @@ from lib.settings import Settings, added
 from lib.training.optimization import Optimization
 
 VERSION = 2  # raised when the same settings, examples and weights give other scores: sequences, heads, loop, metrics
+SEARCHED = ("epochs", "batch_size", "learning_rate")  # settings whose candidates the development set decides between
 Numbers = Annotated[list[PositiveInt], Field(min_length=1)]
 
 
@@ -58,8 +59,8 @@ class FinetuningSettings(Settings):
 
     def candidates(self) -> list[dict]:
         """List all combinations of the settings to choose from."""
-        names = ["epochs", "batch_size", "learning_rate"]
-        return [dict(zip(names, values, strict=True)) for values in product(*(getattr(self, n) for n in names))]
+        combinations = product(*(getattr(self, name) for name in SEARCHED))
+        return [dict(zip(SEARCHED, values, strict=True)) for values in combinations]
 
     def one_run(self) -> "FinetuningSettings":
         """Return these settings reduced to their first candidate and one run, so that nothing is searched."""

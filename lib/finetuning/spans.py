@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+from scipy.special import softmax
 from transformers import PreTrainedModel
 
 from lib.benchmarks import questions
@@ -50,15 +51,15 @@ class Spans(DatasetTask):
         sequences = []
         for number, question in enumerate(instances):
             question_tokens = question_ids[number][:longest]
-            capacity = self.template.capacity(self.max_length, pair=True) - len(question_tokens)
+            capacity = self.frame.capacity(self.max_length, pair=True) - len(question_tokens)
             for passage in range(len(question.passages)):
                 ids, offsets = next(encodings)
                 answers = [(span.start, span.end) for span in question.spans if span.passage == passage]
                 for first in self.starts(len(ids), capacity):
                     window = range(first, min(first + capacity, len(ids)))
-                    tokens, second = self.template.join(question_tokens, [ids[i] for i in window])
+                    tokens, second = self.frame.join(question_tokens, [ids[i] for i in window])
                     positions = [(passage, *offsets[i]) for i in window]
-                    target = self.find_target(positions, answers, second) or (self.template.place(tokens),) * 2
+                    target = self.find_target(positions, answers, second) or (self.frame.locate(tokens),) * 2
                     sequences.append(Example(number, tokens, second, positions, target))
         return sequences
 
@@ -83,18 +84,21 @@ class Spans(DatasetTask):
 
     def collate(self, examples: Sequence[Example]) -> Batch:
         """Return a padded batch for heads.SpanFinder."""
-        batch = pad(examples, self.template.padding)
+        batch = pad(examples, self.frame.padding)
         readable = np.zeros(batch["input_ids"].shape, dtype=bool)
         for i, example in enumerate(examples):
             window = range(example.second, example.second + len(example.positions))
-            readable[i, [self.template.place(example.tokens), *window]] = True
+            readable[i, [self.frame.locate(example.tokens), *window]] = True
         target = torch.tensor([example.target for example in examples])
         return batch | {"readable": torch.from_numpy(readable), "labels": target}
 
     def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list[list[tuple[Span, float]]]:
         """Return each sequence's best spans with their scores, best first."""
-        return [rank_spans(scores[e.second : e.second + len(e.positions)], e.positions)
-                for scores, e in zip(outputs.cpu().numpy(), examples, strict=True)]  # fmt: skip
+        ranked = []
+        for scores, example in zip(outputs.cpu().numpy(), examples, strict=True):
+            window = scores[example.second :][: len(example.positions)]
+            ranked.append(rank_spans(window, example.positions))
+        return ranked
 
     def decode(
         self, instances: Sequence[Question], examples: Sequence[Example], spans: Sequence[list[tuple[Span, float]]]
@@ -137,8 +141,8 @@ def rank_spans(scores: np.ndarray, positions: list[tuple[int, int, int]]) -> lis
 def weigh_spans(scores: Mapping[Span, float]) -> list[Answer]:
     """Return the best spans of a passage with probabilities that sum to 1."""
     best = sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:BEST]
-    weights = np.exp([score - best[0][1] for _, score in best])
-    return [Answer(*span, float(weight)) for (span, _), weight in zip(best, weights / weights.sum(), strict=True)]
+    probabilities = softmax([score for _, score in best]).tolist()
+    return [Answer(*span, rate) for (span, _), rate in zip(best, probabilities, strict=True)]
 
 
 def keep_distinct(question: Question, answers: list[Answer]) -> list[Answer]:

@@ -85,9 +85,12 @@ class Tagging(DatasetTask):
         return sorted({split_tag(tag)[1] for tag in tags - {"O"}})
 
     def prepare(self, train: Sequence[Sentence]) -> None:
-        self.layers, kinds = (self.names, [""]) if self.dataset.overlapping else ([""], self.names)
+        self.layers, kinds = [""], self.names
+        if self.dataset.overlapping:
+            self.layers, kinds = self.names, [""]
         self.partial = any(sentence.annotated is not None for sentence in train)
-        self.labels = ["O", *(join_tag(letter, kind) for kind in kinds for letter in LETTERS[self.settings.scheme])]
+        letters = LETTERS[self.settings.scheme]
+        self.labels = ["O", *(join_tag(letter, kind) for kind in kinds for letter in letters)]
         self.numbers = {label: number for number, label in enumerate(self.labels)}
 
     def build(self, encoder: PreTrainedModel, train: Sequence[Sentence]) -> heads.Tagger:
@@ -114,7 +117,7 @@ class Tagging(DatasetTask):
         keeps its first tokens. `positions`: the positions of the words' first tokens; `target`: their labels.
         """
         tokens_of = tokens_of_words(self.tokenizer, (word for s in sentences for word in s.words))
-        capacity = self.template.capacity(self.max_length, pair=False)
+        capacity = self.frame.capacity(self.max_length, pair=False)
         self.cut = sum(any(len(tokens_of[word]) > capacity for word in s.words) for s in sentences)
         sequences = []
         for number, sentence in enumerate(sentences):
@@ -125,12 +128,12 @@ class Tagging(DatasetTask):
                     parts.append(([], [], [], []))
                 tokens, positions, labels, words = parts[-1]
                 words.append(word)
-                positions.append(self.template.start + len(tokens))
+                positions.append(len(self.frame.before) + len(tokens))
                 labels.append(label)
                 tokens += word_tokens
             for tokens, positions, labels, words in parts:
                 spellings = words if self.settings.characters else ()
-                example = Example(number, *self.template.join(tokens), positions, labels, spellings, sentence.annotated)
+                example = Example(number, *self.frame.join(tokens), positions, labels, spellings, sentence.annotated)
                 sequences.append(example)
         return sequences
 
@@ -150,7 +153,7 @@ class Tagging(DatasetTask):
             arrays["letters"] = spell([example.words for example in examples])
         if self.partial:
             arrays["possible"] = self.find_possible(examples, labels)
-        return pad(examples, self.template.padding) | {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return pad(examples, self.frame.padding) | {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     def join_layers(self, labels: Sequence[int]) -> str:
         """Return the tag of a word from its labels in all layers, such as I-Population|I-Outcome."""

@@ -52,7 +52,7 @@ class Texts(DatasetTask):
     """The task of judging whole texts: relations, pairs, documents and ranked candidates.
 
     The target is a number (similarity), labels (any of several) or a class. Ranking is by the probability of class 1.
-    `classes`: the names of labels or classes; `cut`: the number of instances whose text was truncated.
+    `names`: of labels or classes; `cut`: the number of instances whose text was truncated.
     """
 
     @property
@@ -76,8 +76,8 @@ class Texts(DatasetTask):
                 return sorted({class_of(instance) for instance in train})
 
     def prepare(self, train: Sequence[Instance]) -> None:
-        self.classes, mentions = self.names, self.settings.mentions
-        self.numbers = {name: number for number, name in enumerate(self.classes)}
+        mentions = self.settings.mentions
+        self.numbers = {name: number for number, name in enumerate(self.names)}
         if self.dataset.family == "relations":
             if mentions != "dummies" and any(relation.masked for relation in train):
                 raise StudyError(
@@ -92,8 +92,8 @@ class Texts(DatasetTask):
         weights = None
         if self.settings.weighted and self.target == "class":
             counts = Counter(class_of(instance) for instance in train)
-            weights = torch.tensor([len(train) / len(counts) / counts[name] for name in self.classes])
-        outputs, spans = len(self.classes) or 1, 2 if self.reads_mentions else 1
+            weights = torch.tensor([len(train) / len(counts) / counts[name] for name in self.names])
+        outputs, spans = len(self.names) or 1, 2 if self.reads_mentions else 1
         return heads.Classifier(
             encoder, outputs, self.target, spans, self.settings.head, self.settings.dropout, weights
         )
@@ -143,22 +143,22 @@ class Texts(DatasetTask):
     ) -> tuple[list[int], int, list[list[int]]]:
         """Fit texts to the maximum length: return tokens, start of the second text, and the spans of the encoding."""
         ids, offsets = first
-        capacity = self.template.capacity(self.max_length, second is not None)
+        capacity = self.frame.capacity(self.max_length, second is not None)
         if second is not None:
             second_ids = second[0]
             self.cut += len(ids) + len(second_ids) > capacity
             length = max(capacity - len(second_ids), min(len(ids), (capacity + 1) // 2))
             ids = ids[:length]
-            tokens, start = self.template.join(ids, second_ids[: capacity - len(ids)])
-            return tokens, start, [[self.template.place(tokens)]]
+            tokens, start = self.frame.join(ids, second_ids[: capacity - len(ids)])
+            return tokens, start, [[self.frame.locate(tokens)]]
         spans = [find_tokens(offsets, mention) for mention in mentions]
         kept = keep_tokens(len(ids), capacity, spans)
         self.cut += len(kept) < len(ids)
-        tokens, start = self.template.join([ids[i] for i in kept])
-        whole_span = [self.template.place(tokens)]
+        tokens, start = self.frame.join([ids[i] for i in kept])
+        whole_span = [self.frame.locate(tokens)]
         if not self.reads_mentions:
             return tokens, start, [whole_span]
-        position_of = {i: self.template.start + number for number, i in enumerate(kept)}
+        position_of = {i: len(self.frame.before) + number for number, i in enumerate(kept)}
         positions = []
         for span in spans:
             positions.append([position_of[i] for i in span if i in position_of] or whole_span)
@@ -175,7 +175,7 @@ class Texts(DatasetTask):
             case "number":
                 return float(instance.label)
             case "labels":
-                return [float(name in instance.labels) for name in self.classes]
+                return [float(name in instance.labels) for name in self.names]
             case _:
                 return self.numbers.get(class_of(instance), 0)
 
@@ -194,7 +194,7 @@ class Texts(DatasetTask):
         batch = {"positions": torch.from_numpy(positions), "labels": target}
         if absent.any():
             batch["absent"] = torch.from_numpy(absent)
-        return pad(examples, self.template.padding) | batch
+        return pad(examples, self.frame.padding) | batch
 
     def read(self, outputs: torch.Tensor, examples: Sequence[Example]) -> list:
         """Return each sequence's predicted number, or the probabilities of its labels or classes."""
@@ -212,11 +212,11 @@ class Texts(DatasetTask):
             return list(results)
         if self.target == "labels":
             return [
-                tuple(name for name, rate in zip(self.classes, rates, strict=True) if rate >= 0.5) for rates in results
+                tuple(name for name, rate in zip(self.names, rates, strict=True) if rate >= 0.5) for rates in results
             ]
         if self.dataset.family == "ranking":
             return [rates[self.numbers["1"]] for rates in results]
-        best = [self.classes[int(np.argmax(rates))] for rates in results]
+        best = [self.names[int(np.argmax(rates))] for rates in results]
         return [(name,) for name in best] if self.dataset.family == "documents" else best
 
 

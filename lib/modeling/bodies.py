@@ -191,8 +191,3 @@ def judge_pair(model: nn.Module, first: torch.Tensor) -> torch.Tensor:
     """Return the two logits of a segment pair (0: in order) from [CLS]'s last hidden state, (sequences, hidden)."""
     body = model.base_model
     return (model.sop_classifier if is_albert(body) else model.cls.seq_relationship)(pool(body, first))
-
-
-def detect_replaced(model: nn.Module, hidden: torch.Tensor) -> torch.Tensor:
-    """Return the logit that each token was replaced, from ELECTRA's discriminator."""
-    return model.discriminator_predictions(hidden)

@@ -276,11 +276,11 @@ def try_out(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: st
     Sequences are read as in training, with padding and second texts, and with a backward pass from each task's head.
     Raises StudyError if the model is not a text encoder.
     """
-    frame, padding = find_frame(tokenizer, title), tokenizer.pad_token_id or 0
+    frame = find_frame(tokenizer, title)
 
     @torch.inference_mode()
     def read(ids: list[int], padded: int = 0) -> torch.Tensor:
-        batch = {"input_ids": torch.tensor([ids + [padding] * padded])}
+        batch = {"input_ids": torch.tensor([ids + [frame.padding] * padded])}
         if padded:
             batch["attention_mask"] = torch.tensor([[True] * len(ids) + [False] * padded])
         states = heads.encode(body, batch)[0]
@@ -293,7 +293,7 @@ def try_out(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: st
     body.eval()
     *plain, other_id = list_plain(tokenizer)
     ids = [*frame.before, *plain, *frame.after]
-    states, position = read(ids), frame.place % len(ids)
+    states, position = read(ids), frame.locate(ids)
     if not states.isfinite().all():
         raise StudyError(f"{title}: what it computes is not finite; is the file damaged?")
     first, last = len(frame.before), len(frame.before) + len(plain) - 1
@@ -306,7 +306,7 @@ def try_out(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, title: st
         raise StudyError(f"{title}: its first token sees nothing of what follows: {reason}")
     if not torch.allclose(states[position], read(ids, padded=7)[position], rtol=1e-3, atol=1e-3):
         raise StudyError(f"{title}: padding changes what it computes; it cannot be read in batches")
-    step_back(body, [*frame.before, *plain, *frame.between], [*plain, *frame.after], padding)
+    step_back(body, [*frame.before, *plain, *frame.between], [*plain, *frame.after], frame.padding)
     limit = getattr(body.config, "max_position_embeddings", None) or LONGEST
     longest = min(limit, LONGEST) if limit > 0 else LONGEST
     for length in (longest, longest - 2):  # RoBERTa's kind counts positions from 2

@@ -97,7 +97,7 @@ def judge_replaced(model: Electra, inputs: torch.Tensor, batch: Batch) -> torch.
     hidden = bodies.encode_body(
         discriminator.base_model, inputs, None, batch.get("token_type_ids"), batch.get("attention_mask")
     )
-    return bodies.detect_replaced(discriminator, hidden).float()
+    return discriminator.discriminator_predictions(hidden).float()
 
 
 def corrupt(logits: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:

@@ -240,7 +240,7 @@ def choose_writer(command: str, form: str, model: "Saved") -> tuple[str, Callabl
         writers = {"jsonl": formats.write_json_line, "tsv": formats.write_rows, "pubtator": formats.write_pubtator}
         return header, writers[form]
     column = {"number": "number", "labels": "labels", "class": "label"}[model.task.target]
-    header = formats.to_cells("id", column, *model.task.classes) if form == "tsv" else ""
+    header = formats.to_cells("id", column, *model.task.names) if form == "tsv" else ""
     return header, formats.write_judged if form == "jsonl" else formats.write_judged_row
 
 

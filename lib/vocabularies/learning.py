@@ -128,7 +128,8 @@ def repeats(sizes: dict[str, int], amplify: list[str]) -> dict[str, int]:
     After ouBioBERT's amplified vocabulary (Wada et al. 2020, section 2.2); the ratio is rounded, as in its code.
     """
     amplified_size = sum(size for name, size in sizes.items() if name in amplify)
-    times = max(1, round((sum(sizes.values()) - amplified_size) / amplified_size)) if amplified_size else 1
+    other_size = sum(sizes.values()) - amplified_size
+    times = max(1, round(other_size / amplified_size)) if amplified_size else 1
     return {name: times if name in amplify else 1 for name in sizes}
 
 

@@ -139,13 +139,30 @@ def put_special(tokenizer: Tokenizer) -> dict:
 class Frame(NamedTuple):
     """The special tokens before, between and after the texts of a sequence.
 
-    `place`: the position of the special token that represents a whole text, counted from the end if negative.
+    `place`: the position of the special token that represents a whole sequence, normally [CLS]; counted from the end if
+    negative.
     """
 
     before: list[int]
     between: list[int]
     after: list[int]
     place: int
+    padding: int
+
+    def capacity(self, max_length: int, pair: bool) -> int:
+        """Return how many text tokens fit."""
+        return max_length - len(self.before) - len(self.after) - (len(self.between) if pair else 0)
+
+    def join(self, first: list[int], second: list[int] | None = None) -> tuple[list[int], int]:
+        """Return the sequence and the position where its second text begins (0 if there is none)."""
+        if second is None:
+            return [*self.before, *first, *self.after], 0
+        prefix = [*self.before, *first, *self.between]
+        return [*prefix, *second, *self.after], len(prefix)
+
+    def locate(self, tokens: list[int]) -> int:
+        """Return the position of the token that represents a sequence."""
+        return self.place % len(tokens)
 
 
 def find_frame(tokenizer: "PreTrainedTokenizerBase", title: str = "") -> Frame:
@@ -172,7 +189,8 @@ def find_frame(tokenizer: "PreTrainedTokenizerBase", title: str = "") -> Frame:
     places = [*range(len(before)), *range(-len(after), 0)]
     special_ids = [*before, *after]
     place = places[special_ids.index(cls)] if cls in special_ids else places[0]
-    return Frame(before, between, after, place)
+    padding = tokenizer.pad_token_id or 0  # any token will do, because padding is masked
+    return Frame(before, between, after, place, padding)
 
 
 def check_casing(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
