@@ -36,17 +36,32 @@ class Unreachable(StudyError):
 def bring(
     path: Path, urls: list[str], checksum: str, size: int | None = None, compress=False, hosts: dict | None = None
 ) -> str:
-    """Make sure that a file exists and is right; return "there" or "fetched". Raises StudyError if it is neither.
+    """Make sure that a file exists and is right; return "there" or "fetched".
 
-    `hosts`: hosts already tried, with the reason why no connection is made; these are not tried again. An empty reason
-    means that the host has answered.
+    Raises StudyError, with the reason for each mirror, if it is neither. `hosts`: hosts already tried, with the reason
+    why no connection is made; these are not tried again. An empty reason means that the host has answered.
     """
     if path.exists():
         check_there(path, checksum, compress)
         return "there"
-    download(urls, path, checksum, size, compress, hosts)
+    with artefacts.locked(path.with_name("downloads")):
+        if not path.exists():  # else another process fetched it while this one waited
+            with artefacts.whole_file(path) as temporary:
+                if failures := fetch_first(urls, temporary, checksum, size, {} if hosts is None else hosts):
+                    reasons = [f"{urlsplit(url).netloc}: {reason}" for url, reason in zip(urls, failures, strict=True)]
+                    explanation = f"{'; '.join(reasons)}. Run again, or put the file there by hand"
+                    raise StudyError(f"{show_path(path)}: {explanation}")
+                if compress:
+                    compress_file(temporary)
     print(f"fetched  {show_path(path)} ({path.stat().st_size / 1e6:.1f} MB)", flush=True)
     return "fetched"
+
+
+def compress_file(path: Path) -> None:
+    """Replace a file by its gzip form, without name and time, so that the bytes are always the same."""
+    content = path.read_bytes()
+    with open(path, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as gzip_file:
+        gzip_file.write(content)
 
 
 def bring_by_md5(path: Path, url: str, hosts: dict[str, str]) -> str:
@@ -78,23 +93,6 @@ def digest(path: Path, kind: str, compressed=False) -> str:
         hasher = hashlib.sha1(b"blob %d\0" % file.seek(0, os.SEEK_END))
         file.seek(0)
         return f"blob:{hashlib.file_digest(file, lambda: hasher).hexdigest()}"
-
-
-def download(
-    urls: list[str], path: Path, checksum: str, size: int | None = None, compress=False, hosts: dict | None = None
-) -> None:
-    """Fetch a file from the first mirror with the right bytes. Raises StudyError with the reason for each mirror."""
-    with artefacts.locked(path.with_name("downloads")):
-        if path.exists():  # another process fetched it while this one waited
-            return
-        with artefacts.whole_file(path) as temporary:
-            if failures := fetch_first(urls, temporary, checksum, size, {} if hosts is None else hosts):
-                reasons = [f"{urlsplit(url).netloc}: {reason}" for url, reason in zip(urls, failures, strict=True)]
-                raise StudyError(f"{show_path(path)}: {'; '.join(reasons)}. Run again, or put the file there by hand")
-            if compress:
-                content = temporary.read_bytes()
-                with open(temporary, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as gzip_file:
-                    gzip_file.write(content)  # no name or time, so that the bytes are always the same
 
 
 def fetch_first(

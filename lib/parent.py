@@ -1,9 +1,11 @@
 """Child processes that end when their parent does, however it died."""
 
 import os
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from lib.errors import StudyError
 
@@ -26,12 +28,12 @@ def watch() -> None:
     threading.Thread(target=look, daemon=True).start()
 
 
-def run_job(name: str, job: Callable[[], object]) -> int:
-    """Run a job of the graph that has no notebook; return its exit status. A StudyError is printed on one line."""
+@contextmanager
+def run_job(name: str) -> Iterator[None]:
+    """Run a job of the graph that has no notebook; after a StudyError, print it on one line and exit."""
     watch()
     try:
-        job()
+        yield
     except StudyError as error:
         print(f"FAILED  {name}: {error}", flush=True)
-        return 1
-    return 0
+        sys.exit(1)

@@ -68,13 +68,12 @@ def estimate_difference(better: Side, other: Side, recipe: bool = False, samples
     if not recipe and len(samples) == len(better) < SETS and runs >= SEEDS:
         return estimate_on_few(better, other, samples)
     dataset_estimate = estimate_mean(subtract_by_dataset(better, other))
-    estimates = [dataset_estimate]
-    if recipe and min(map(len, [*better, *other])) > 1:
-        for side in (better, other):
-            means = [fmean(map(fmean, pretraining_scores)) for pretraining_scores in zip(*side, strict=True)]
-            estimates.append(estimate_mean(means))
-    if len(estimates) == 1:
+    if not recipe or min(map(len, [*better, *other])) == 1:
         return dataset_estimate
+    estimates = [dataset_estimate]
+    for side in (better, other):
+        means = [fmean(map(fmean, pretraining_scores)) for pretraining_scores in zip(*side, strict=True)]
+        estimates.append(estimate_mean(means))
     variance, freedom = add_variances([(estimate.error**2, estimate.freedom) for estimate in estimates])
     return Estimate(dataset_estimate.effect, float(np.sqrt(variance)), count_freedom(freedom, estimates))
 

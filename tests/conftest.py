@@ -92,10 +92,15 @@ sys.exit(cli.main({}))
 
 
 class Study:
-    """A copy of the study at a tiny smoke scale: two models, one dataset, two tables."""
+    """A copy of the study in a folder, which may already be there."""
 
     def __init__(self, folder: Path):
-        self.copy(folder, TINY)
+        self.folder = folder
+
+    def copy_tiny(self) -> None:
+        """Copy the study at a tiny smoke scale: two models, one dataset, two tables."""
+        self.copy(TINY)
+        folder = self.folder
         for kind, kept in KEPT.items():
             keep_keys(folder, kind, kept)
         for scale in set(params.keys("scales")) - {"smoke"}:
@@ -121,9 +126,9 @@ class Study:
             with open(folder / f"lib/study/{module}.py", "a") as file:
                 file.write(lines)
 
-    def copy(self, folder: Path, scale: str) -> None:
-        """The whole study in a folder, its smoke scale as this says."""
-        self.folder = folder
+    def copy(self, scale: str) -> None:
+        """Copy the whole study, with this text as its smoke scale."""
+        folder = self.folder
         for name in ("lib", "made-up", "notebooks", "params", "published"):
             shutil.copytree(paths.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         measured = "outputs/record/benchmarks"  # which pages 00 and 96 show
@@ -290,17 +295,18 @@ def finished_study(tmp_path_factory) -> Study:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the others wait for the worker that makes it
         if not printed.exists():
             shutil.rmtree(folder, ignore_errors=True)  # of one that failed
-            artefacts.write_text(printed, Study(folder).run())
-    study = Study.__new__(Study)
-    study.folder, study.first_output = folder, printed.read_text(encoding="utf-8")
+            study = Study(folder)
+            study.copy_tiny()
+            artefacts.write_text(printed, study.run())
+    study = Study(folder)
+    study.first_output = printed.read_text(encoding="utf-8")
     return study
 
 
 @pytest.fixture
 def whole_study(finished_study, tmp_path):
     """A finished study of the test's own."""
-    copy = Study.__new__(Study)
-    copy.folder = tmp_path / "study"
+    copy = Study(tmp_path / "study")
     shutil.copytree(finished_study.folder, copy.folder, symlinks=True)
     return copy
 

@@ -30,8 +30,9 @@ print(json.dumps({
 
 
 def test_every_diff_applies_and_what_it_adds_is_planned(tmp_path, monkeypatch):
-    copy, folder = Study.__new__(Study), tmp_path / "study"
-    copy.copy(folder, paths.PARAMS.joinpath("scales/smoke.yaml").read_text())
+    folder = tmp_path / "study"
+    copy = Study(folder)
+    copy.copy(paths.PARAMS.joinpath("scales/smoke.yaml").read_text())
     page = (paths.ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
     diffs = re.findall(r"^```diff\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert len(diffs) == 4

@@ -102,7 +102,7 @@ def test_a_data_folder_that_is_not_there_is_named(monkeypatch, tmp_path):
 def test_what_real_data_lack_is_said_before_anything_starts(monkeypatch, tmp_path):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     whole, table = plan.Plan("laptop"), plan.Plan("laptop", ["lee-4"])
-    with pytest.raises(StudyError, match="lacks files of vocab, .*/run_all.sh data vocab .*--partial goes on"):
+    with pytest.raises(StudyError, match="lacks files: ./run_all.sh data vocab .*--partial goes on"):
         cli.check_targets(whole, partial=False)
     cli.check_targets(whole, partial=True)
     needed = cli.find_groups(table)

@@ -10,7 +10,7 @@ from notebook_code import definitions
 
 from lib.benchmarks import baselines, registry
 from lib.corpora import cleaning, leakage, readers
-from lib.study import documents, gains, open_study, params, paths, results, scores, tables, vocabularies
+from lib.study import agreement, documents, gains, open_study, params, paths, results, scores, tables, vocabularies
 
 SCALE = "laptop"
 # Listed here so that a scale whose record is missing fails instead of being left out.
@@ -52,9 +52,9 @@ def test_chance_is_what_page_04_found_it_to_be():
 
 
 def test_every_cell_with_a_number_of_ours_is_counted_under_its_verdict():
-    counted = tables.count_verdicts(open_study(SCALE))
+    counted = agreement.count_verdicts(open_study(SCALE))
     assert counted["ours beside"].sum() > 0
-    assert (counted[list(tables.VERDICTS)].sum(axis=1) == counted["ours beside"]).all()
+    assert (counted[list(agreement.VERDICTS)].sum(axis=1) == counted["ours beside"]).all()
 
 
 @each("scale", SCALES)

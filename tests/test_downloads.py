@@ -130,7 +130,7 @@ def test_a_file_arrives_over_broken_connections_and_from_the_next_mirror(
     path = tmp_path / "file"
     path.unlink(missing_ok=True)
     server.requests.clear()
-    fetching.download([server.url(how) for how in mirrors.split()], path, checksum, size)
+    fetching.bring(path, [server.url(how) for how in mirrors.split()], checksum, size)
     assert path.read_bytes() == CONTENT
     assert len(server.requests) == asked
     assert list(dict.fromkeys(address.split("/")[1] for address in server.requests)) == mirrors.split()
@@ -138,7 +138,7 @@ def test_a_file_arrives_over_broken_connections_and_from_the_next_mirror(
 
 def test_of_a_file_that_never_comes_whole_nothing_is_left(server, tmp_path):
     with pytest.raises(StudyError, match="127.0.0.1:.*Run again"):
-        fetching.download([server.url("always-breaks")], tmp_path / "file", SHA256, len(CONTENT))
+        fetching.bring(tmp_path / "file", [server.url("always-breaks")], SHA256, len(CONTENT))
     assert len(server.requests) == fetching.ATTEMPTS and not list(tmp_path.glob("*file*"))
 
 
@@ -148,14 +148,14 @@ def test_a_server_that_lies_about_the_length_is_left_or_found_out(server, tmp_pa
     """The file ends up correct, even if its true length is not known."""
     (tmp_path / "file").unlink(missing_ok=True)
     server.requests.clear()
-    fetching.download([server.url(how), server.url("good")], tmp_path / "file", SHA256, size)
+    fetching.bring(tmp_path / "file", [server.url(how), server.url("good")], SHA256, size)
     assert (tmp_path / "file").read_bytes() == CONTENT
     assert any("/good/" in address for address in server.requests) or (how == "too-long" and size is None)
 
 
 def test_every_mirror_s_reason_is_told(server, tmp_path):
     with pytest.raises(StudyError) as error:
-        fetching.download([server.url("missing"), server.url("wrong")], tmp_path / "file", SHA256, len(CONTENT))
+        fetching.bring(tmp_path / "file", [server.url("missing"), server.url("wrong")], SHA256, len(CONTENT))
     assert "file: 127.0.0.1" in str(error.value) and "status 404" in str(error.value)
     assert re.search(f"expected {SHA256}, got sha256:[0-9a-f]{{64}}", str(error.value))
     assert visible(tmp_path) == [] and not list(tmp_path.glob(".file*"))
@@ -222,7 +222,7 @@ def test_without_a_network_a_listed_source_fails_at_once(server, tmp_path, monke
     requested, receive, hosts = [], fetching.receive, {}
     monkeypatch.setattr(fetching, "receive", lambda url, *rest: requested.append(url) or receive(url, *rest))
     plan = downloads.FullSize.model_construct(url="http://127.0.0.1:1/", pattern="file")
-    assert downloads.fetch_listed(plan, tmp_path, hosts, None) == {"failed": 1}
+    assert downloads.attempt(downloads.fetch_listed, tmp_path, plan, hosts, None) == {"failed": 1}
     with pytest.raises(fetching.Unreachable, match="no way to 127.0.0.1:1 "):
         fetching.bring_by_md5(tmp_path / "file", f"{plan.url}file", hosts)
     assert requested == [plan.url] * 2 and not capsys.readouterr().out
@@ -247,7 +247,7 @@ def test_a_connection_that_fails_now_and_then_is_made_again(server, tmp_path, mo
 
     monkeypatch.setattr(fetching, "receive", lose)
     for name in "ab":
-        fetching.download([server.url("good")], tmp_path / f"{name}{lost}", SHA256, len(CONTENT), hosts=hosts)
+        fetching.bring(tmp_path / f"{name}{lost}", [server.url("good")], SHA256, len(CONTENT), hosts=hosts)
     assert len(requested) == 2 + len(lost) and not any(hosts.values())
 
 

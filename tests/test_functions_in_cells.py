@@ -5,7 +5,7 @@ import pandas as pd
 from notebook_code import definitions
 
 from lib.benchmarks.instances import Answer, Labelled, Pair, Question, Sentence
-from lib.study import claims, tables
+from lib.study import agreement, claims
 
 
 def test_losses_are_compared_on_one_text_vocabulary_and_masking():
@@ -41,7 +41,7 @@ def test_a_change_of_the_rule_moves_a_verdict_to_that_before_the_next():
 
 
 def test_cells_are_counted_by_paper_and_in_all():
-    numbers = {name: [0, 0] for name in tables.VERDICTS} | {"agrees": [2, 0], "below": [0, 1]}
+    numbers = {name: [0, 0] for name in agreement.VERDICTS} | {"agrees": [2, 0], "below": [0, 1]}
     keys = {"table": ["gu-1", "lee-4"], "paper": ["A", "B"]}
     verdicts = pd.DataFrame(keys | {"printed": [3, 4], "ours beside": [2, 1]} | numbers)
     tally = definitions("04_printed_numbers").tally_cells(verdicts).set_index("paper")

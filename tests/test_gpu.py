@@ -28,8 +28,7 @@ class PackedStudy:
     """A tiny study with its text but no weights, packed; `here` runs the tool in it, `there` in what was packed."""
 
     def __init__(self, finished: Study, folder: Path):
-        self.folder, self.study = folder, Study.__new__(Study)
-        self.study.folder = folder / "study"
+        self.folder, self.study = folder, Study(folder / "study")
         shutil.copytree(finished.folder, self.study.folder, symlinks=True)
         (self.study.folder / "tools").mkdir()
         shutil.copy(TOOL, self.study.folder / "tools" / "gpu.py")

@@ -6,7 +6,7 @@ from conftest import each
 from notebook_code import definitions, run
 
 from lib.errors import StudyError
-from lib.study import page_jobs, params, paths, plan, printed, results
+from lib.study import page_jobs, params, paths, plan, printed, repeated, results
 from lib.study.printed import Number, check, count, judge_number, read, wins
 
 
@@ -200,20 +200,20 @@ def test_the_audit_needs_no_data():
 
 
 def test_every_name_of_what_is_printed_again_means_something():
-    scores = printed.list_all_printed()
+    scores = repeated.list_all_printed()
     models, sets = set(scores["model"]), set(scores["set"])
-    assert set(printed.MODELS) <= set(params.keys("models")) and set(printed.MODELS.values()) <= models
-    assert set(printed.SCORES) <= set(scores["metric"]) and set(printed.MEANS.values()) <= sets
-    for (table, column), quoted in printed.QUOTED.items():
+    assert set(repeated.MODELS) <= set(params.keys("models")) and set(repeated.MODELS.values()) <= models
+    assert set(repeated.SCORES) <= set(scores["metric"]) and set(repeated.MEANS.values()) <= sets
+    for (table, column), quoted in repeated.QUOTED.items():
         rows = scores[(scores["table"] == table) & (scores["column"] == column)]
         assert dict(zip(rows["set"], rows["model"], strict=True)).items() >= quoted.items()
     places = set(scores["table"]) | set(scores["table"].str.split("-").str[0])
-    for *tables, model, dataset, _ in printed.read_reasons().itertuples(index=False):
+    for *tables, model, dataset, _ in repeated.read_reasons().itertuples(index=False):
         assert {*tables} <= places and model in {"", *models} and dataset in {"", *sets}
 
 
 def test_notes_are_on_two_tables_in_either_order():
-    note = printed.describe_differences("wada-7", "gu-6", "BERT uncased", "DDI")
-    assert note == printed.describe_differences("gu-6", "wada-7", "BERT uncased", "DDI")
+    note = repeated.describe_differences("wada-7", "gu-6", "BERT uncased", "DDI")
+    assert note == repeated.describe_differences("gu-6", "wada-7", "BERT uncased", "DDI")
     assert note.endswith("wada: one run, as BLUE has them; BLUE leaves 90 training files out")
-    assert printed.describe_differences("gu-6", "gu-7", "PubMedBERT", "DDI") == ""
+    assert repeated.describe_differences("gu-6", "gu-7", "PubMedBERT", "DDI") == ""

@@ -198,6 +198,7 @@ def study(tmp_path_factory):
     import nltk
 
     study, scratch = Study(tmp_path_factory.mktemp("private")), tmp_path_factory.mktemp("scratch")
+    study.copy_tiny()
     make_tables(study.folder)
     make_punkt(scratch / "nltk")
     with pytest.MonkeyPatch.context() as patch:

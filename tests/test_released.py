@@ -48,8 +48,8 @@ def study(weights, tmp_path_factory):
     scale["substitutes"] = params.load("scales", "released").substitutes.model_dump()
     scale["pretraining"]["recipe"] = None
     scale["finetuning"] = {"epochs": [1], "batch_size": [16], "learning_rate": [1e-3]}
-    made = Study.__new__(Study)
-    made.copy(tmp_path_factory.mktemp("study") / "study", yaml.safe_dump(scale))
+    made = Study(tmp_path_factory.mktemp("study") / "study")
+    made.copy(yaml.safe_dump(scale))
     made.first_output = made.run_without_report(*WANTED, fails=True)
     file = weights / repository(DAMAGED) / "model.safetensors"
     file.write_bytes((weights / repository("bert-uncased") / "model.safetensors").read_bytes())
@@ -92,8 +92,8 @@ def test_published_encoders_are_rows_of_the_page_over_all_benchmarks(study):
 def test_at_paper_scale_the_papers_own_models_start_from_public_weights(study, weights, tmp_path):
     """With their vocabulary: nothing is trained before, and the tokenizer is that of the weights."""
     scale = yaml.safe_load(TINY) | {"weights": "as the papers", "panels": [], "models": []}
-    made = Study.__new__(Study)
-    made.copy(tmp_path / "study", yaml.safe_dump(scale))
+    made = Study(tmp_path / "study")
+    made.copy(yaml.safe_dump(scale))
     body = scale["bodies"]["base"]
     size = {"hidden_size": body["hidden"], "num_hidden_layers": body["layers"], "num_attention_heads": body["heads"],
             "intermediate_size": body["intermediate"], "max_position_embeddings": 32}  # fmt: skip

@@ -12,7 +12,7 @@ from scipy import stats
 from benchmarks import verdict_rule
 from lib import statistics
 from lib.errors import StudyError
-from lib.study import open_study, paths, results, tables
+from lib.study import agreement, open_study, paths, results, tables
 
 CELLS = definitions("04_printed_numbers")
 
@@ -241,18 +241,18 @@ def two_tables(tmp_path, monkeypatch):
 
 
 def test_verdicts_are_counted_over_all_tables(two_tables):
-    counted = tables.count_verdicts(open_study("laptop")).set_index("table")
+    counted = agreement.count_verdicts(open_study("laptop")).set_index("table")
     assert counted.loc["lee-4", ["printed", "ours beside", "agrees", "below"]].tolist() == [3, 2, 1, 1]
     assert counted.loc["gu-6", "ours beside"] == 0
 
 
 def test_what_is_counted_and_what_is_trained_agree_apart(two_tables):
     results.write_csv(paths.table("laptop", "gu-1"), pd.DataFrame([{"published": 1, "ours": 1, "verdict": "agrees"}]))
-    parts = tables.split_verdicts(tables.count_verdicts(open_study("laptop")))
-    descriptions = {name: tables.describe_agreement(counts) for name, counts in parts.items()}
+    parts = agreement.split_verdicts(agreement.count_verdicts(open_study("laptop")))
+    descriptions = {name: agreement.describe_agreement(counts) for name, counts in parts.items()}
     assert descriptions == {"what is counted": "1 of 1 agree", "scores of models": "1 of 2 agree, 1 below"}
-    empty = tables.split_verdicts(tables.count_verdicts(open_study("laptop")).iloc[:0])
-    assert {tables.describe_agreement(counts) for counts in empty.values()} == {"none is judged"}
+    empty = agreement.split_verdicts(agreement.count_verdicts(open_study("laptop")).iloc[:0])
+    assert {agreement.describe_agreement(counts) for counts in empty.values()} == {"none is judged"}
 
 
 def test_pairs_of_models_are_ordered_as_printed_or_not():

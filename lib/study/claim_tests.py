@@ -1,7 +1,6 @@
 """Tests of claims that compare no table of scores: counts, timings, recomputed numbers, and tests of a single claim."""
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,21 +26,20 @@ def open_table(study: "Study", name: str) -> pd.DataFrame | None:
 
 
 def exact(table: str) -> Test:
-    """Build the test that every printed cell of a table that can be tested is reproduced."""
-    return Test(partial(decide_exact, table), tables=(table,), about="text")
+    """Build the test that every printed cell of a table is reproduced, among those that can be tested."""
 
+    def decide(study: "Study") -> Judgement:
+        cells = open_table(study, table)
+        if cells is None:
+            return Judgement(note=f"{table} not made yet")
+        testable = cells[cells["published"].notna() & (cells["verdict"] != "n/a")]
+        if testable.empty:
+            return Judgement(note=f"no cell of {table} can be tested")
+        agree = (testable["verdict"] == "agrees").sum()
+        note = f"% of printed cells reproduced, {agree} of the {len(testable)} that can be tested"
+        return decide_share(agree, len(testable), agree == len(testable), note)
 
-def decide_exact(table: str, study: "Study") -> Judgement:
-    """Judge by the share of a table's printed cells that are reproduced, among those that can be tested."""
-    cells = open_table(study, table)
-    if cells is None:
-        return Judgement(note=f"{table} not made yet")
-    testable = cells[cells["published"].notna() & (cells["verdict"] != "n/a")]
-    if testable.empty:
-        return Judgement(note=f"no cell of {table} can be tested")
-    agree = (testable["verdict"] == "agrees").sum()
-    note = f"% of printed cells reproduced, {agree} of the {len(testable)} that can be tested"
-    return decide_share(agree, len(testable), agree == len(testable), note)
+    return Test(decide, tables=(table,), about="text")
 
 
 def decide_share(part: int, of: int, holds: bool, note: str) -> Judgement:
@@ -54,52 +52,49 @@ def follows(paper: str, *kinds: str) -> Test:
 
     `kinds`: the kinds of audit lines that the claim is about.
     """
-    return Test(partial(decide_audited, paper, kinds), tables=("audit",), about="arithmetic")
 
+    def decide(study: "Study") -> Judgement:
+        lines = open_table(study, "audit")
+        if lines is None:
+            return Judgement(note="audit not made yet")
+        lines = lines[(lines["paper"] == paper) & lines["kind"].isin(kinds)]
+        follow = (lines["excused_by_rounding"] == "yes").sum()
+        averaging = (lines["verdict"] == "averaging").sum()
+        note = f"% of {len(lines)} printed numbers that follow, allowing for rounding; {len(lines) - follow} do not"
+        note += f"; averaging over runs explains {averaging}" if averaging else ""
+        return decide_share(follow, len(lines), follow == len(lines), note)
 
-def decide_audited(paper: str, kinds: tuple[str, ...], study: "Study") -> Judgement:
-    """Judge by the share of a paper's audit lines that follow from its printed cells."""
-    lines = open_table(study, "audit")
-    if lines is None:
-        return Judgement(note="audit not made yet")
-    lines = lines[(lines["paper"] == paper) & lines["kind"].isin(kinds)]
-    follow = (lines["excused_by_rounding"] == "yes").sum()
-    averaging = (lines["verdict"] == "averaging").sum()
-    note = f"% of {len(lines)} printed numbers that follow, allowing for rounding; {len(lines) - follow} do not"
-    note += f"; averaging over runs explains {averaging}" if averaging else ""
-    return decide_share(follow, len(lines), follow == len(lines), note)
+    return Test(decide, tables=("audit",), about="arithmetic")
 
 
 def faster(table: str, models: list[str], than: str, ratio=1.0, margin=0.0) -> Test:
     """Build the test that each of `models` is `ratio` times as fast as `than`, by a table of paired timings.
 
-    The ratio has to be exceeded or, with a margin, met within it.
+    The ratio, a median over repetitions, has to be exceeded or, with a margin, met within it, by all models.
     """
-    decide = partial(decide_times, table, models, than, ratio, margin)
+
+    def decide(study: "Study") -> Judgement:
+        times = open_table(study, table)
+        if times is None or not {*models, than} <= set(times["model"]):
+            return Judgement(note="models not timed yet")
+        wide = times.pivot(index="repetition", columns="model", values="seconds")
+        repetitions = len(wide)
+        judgements = []
+        speeds = []
+        for model in models:
+            ratios = wide[than] / wide[model]
+            judged = statistics.judge_median(ratios.tolist(), ratio, margin)
+            judgement = Judgement(**judged, n=repetitions)
+            judgements.append(judgement)
+            speeds.append(f"{model} {judgement.effect:.2f}")
+        condition = f"within {margin:g} of {ratio:g}" if margin else f"above {ratio:g}"
+        device = times["device"].iloc[0]
+        basis = f"medians of {repetitions} paired repetitions, {device}"
+        note = f"speed, {than} being 1; tested: {condition}; {', '.join(speeds)}; {basis}"
+        decisive = decide_all(judgements)
+        return replace(decisive, note=note)
+
     return Test(decide, tables=(table,), by_interval=True, about="text")
-
-
-def decide_times(table: str, models: list[str], than: str, ratio: float, margin: float, study: "Study") -> Judgement:
-    """Judge the median speed ratio of each model over paired repetitions, then all models together."""
-    times = open_table(study, table)
-    if times is None or not {*models, than} <= set(times["model"]):
-        return Judgement(note="models not timed yet")
-    wide = times.pivot(index="repetition", columns="model", values="seconds")
-    repetitions = len(wide)
-    judgements = []
-    speeds = []
-    for model in models:
-        ratios = wide[than] / wide[model]
-        judged = statistics.judge_median(ratios.tolist(), ratio, margin)
-        judgement = Judgement(**judged, n=repetitions)
-        judgements.append(judgement)
-        speeds.append(f"{model} {judgement.effect:.2f}")
-    condition = f"within {margin:g} of {ratio:g}" if margin else f"above {ratio:g}"
-    device = times["device"].iloc[0]
-    basis = f"medians of {repetitions} paired repetitions, {device}"
-    note = f"speed, {than} being 1; tested: {condition}; {', '.join(speeds)}; {basis}"
-    decisive = decide_all(judgements)
-    return replace(decisive, note=note)
 
 
 def decide_shorter_inputs(study: "Study") -> Judgement:
@@ -193,11 +188,13 @@ def count_shattered(table: pd.DataFrame) -> pd.DataFrame:
 def decide_shattered(study: "Study") -> Judgement:
     """Judge whether BERT's vocabulary splits more printed words than PubMedBERT's in each example of attention."""
     than, better = CUT
-    table = open_table(study, "gu-figure-3")
-    counts = pd.DataFrame() if table is None else count_shattered(table)
-    compared = counts[counts["vocabulary"].isin([better, than])] if len(counts) else counts
-    if not len(compared) or compared["vocabulary"].nunique() < 2:
-        return Judgement(note="vocabularies not compared yet")
+    not_compared, table = Judgement(note="vocabularies not compared yet"), open_table(study, "gu-figure-3")
+    if table is None:
+        return not_compared
+    counts = count_shattered(table)
+    compared = counts[counts["vocabulary"].isin(CUT)]
+    if compared["vocabulary"].nunique() < 2:
+        return not_compared
     cut = compared.pivot(index="example", columns="vocabulary", values="cut")
     words = compared.drop_duplicates("example")["printed words"].sum()
     fewer = cut[than] - cut[better]

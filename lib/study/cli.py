@@ -260,8 +260,8 @@ def check_targets(targets: plan.Plan, partial: bool) -> None:
         missing = [name for name in downloads.list_missing(folder) if needed is None or name in needed]
         if missing and not partial:
             raise StudyError(
-                f"{show_path(folder)} lacks files of {', '.join(missing)}: ./run_all.sh data {' '.join(missing)} "
-                "fetches them; --partial goes on with what is there"
+                f"{show_path(folder)} lacks files: ./run_all.sh data {' '.join(missing)} fetches them; "
+                "--partial goes on with what is there"
             )
         for (table,) in targets.asked["table"]:
             for dataset, why_missing in targets.datasets_of(table).items():

@@ -98,15 +98,12 @@ def write_index(study: "Study") -> dict:
     return artefacts.cached(paths.test_sentences(study.scale), identity, write)
 
 
-def main() -> int:
+def main() -> None:
     scale, receipt = sys.argv[1:]
-
-    def job() -> None:
+    with parent.run_job("texts"):
         write_index(open_study(scale))
         receipts.write_receipt(Path(receipt), paths.test_sentences(scale) / "record.json")
 
-    return parent.run_job("texts", job)
-
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -85,15 +85,12 @@ def list_raw_files(study: "Study", source: str) -> list[str]:
     return sorted(path.name for path in study.data.glob(settings.files))[: budget.first_files.get(source)]
 
 
-def main() -> int:
+def main() -> None:
     scale, source, file, receipt = sys.argv[1:]
-
-    def job() -> None:
+    with parent.run_job(f"documents {source}, {file}"):
         read_raw_file(open_study(scale), source, file)
         receipts.write_receipt(Path(receipt), paths.documents(scale, source, file) / "record.json")
 
-    return parent.run_job(f"documents {source}, {file}", job)
-
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

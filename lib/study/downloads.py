@@ -4,6 +4,7 @@ import gzip
 import os
 import re
 from collections import Counter
+from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Annotated
@@ -146,15 +147,13 @@ def fetch_groups(names: list[str], files: int | None = None) -> int:
     for name, group in chosen.items():
         for source in group.sources:
             for file in source.files:
-                urls = addresses(source, file)
-                counts[
-                    attempt(fetching.bring, folder / file.path, urls, file.checksum, file.bytes, file.gzip, hosts)
-                ] += 1
+                expected = file.checksum, file.bytes, file.gzip
+                counts += attempt(fetching.bring, folder / file.path, addresses(source, file), *expected, hosts)
         counts += bring_made(name, group.made, folder, hosts)
         if group.by_hand:
             counts[show_steps(name, group, folder, in_full=name in names)] += 1
         if group.plan and name in names and group.plan.pattern:
-            counts += fetch_listed(group.plan, folder / group.plan.path, hosts, files)
+            counts += attempt(fetch_listed, folder / group.plan.path, group.plan, hosts, files)
         elif group.plan:
             counts[show_plan(name, group, folder)] += 1
     if counts["failed"] and any(hosts.values()):
@@ -175,21 +174,22 @@ def list_missing(folder: Path) -> list[str]:
     return list(dict.fromkeys(missing))
 
 
-def attempt(action, *words) -> str:
-    """Return an action's outcome; after an error print the reason and return `failed`, so that other files go on.
+def attempt(action: Callable[..., str | Counter], path: Path, *words) -> Counter:
+    """Count the outcomes of an action on a path; after an error print the reason and count one failure.
 
     Unreachable hosts are not reported here: fetch_groups prints one line for all of them at the end.
     """
     try:
-        return action(*words)
+        outcome = action(path, *words)
+        return outcome if isinstance(outcome, Counter) else Counter([outcome])
     except fetching.Unreachable:
-        return "failed"
+        return Counter(failed=1)
     except StudyError as error:
         reason = str(error)
     except OSError as error:
-        reason = f"{show_path(words[0])}: {error.strerror or error}"
+        reason = f"{show_path(path)}: {error.strerror or error}"
     print(f"FAILED   {reason}", flush=True)
-    return "failed"
+    return Counter(failed=1)
 
 
 def addresses(source: Repository, file: Download) -> list[str]:
@@ -199,18 +199,18 @@ def addresses(source: Repository, file: Download) -> list[str]:
     return [f"https://raw.githubusercontent.com/{root}/{name}", mirror, *file.urls]
 
 
-def fetch_listed(plan: FullSize, folder: Path, hosts: dict[str, str], first: int | None) -> Counter:
-    """Fetch the files that a page lists, or only the `first` of them in order of name."""
-    try:
-        names = sorted(set(re.findall(plan.pattern, fetching.read_url(plan.url, hosts))))
-        if not names:
-            raise StudyError(f"{plan.url}: names no file like {plan.pattern}; see whether the page has moved")
-    except fetching.Unreachable:  # fetch_groups says so
-        return Counter(failed=1)
-    except StudyError as error:
-        print(f"FAILED   {error}", flush=True)
-        return Counter(failed=1)
-    return Counter(attempt(fetching.bring_by_md5, folder / name, plan.url + name, hosts) for name in names[:first])
+def fetch_listed(folder: Path, plan: FullSize, hosts: dict[str, str], first: int | None) -> Counter:
+    """Fetch the files that a page lists, or only the `first` of them in order of name, and count the outcomes.
+
+    Raises StudyError if the page does not come or lists none.
+    """
+    names = sorted(set(re.findall(plan.pattern, fetching.read_url(plan.url, hosts))))
+    if not names:
+        raise StudyError(f"{plan.url}: names no file like {plan.pattern}; see whether the page has moved")
+    counts = Counter()
+    for name in names[:first]:
+        counts += attempt(fetching.bring_by_md5, folder / name, plan.url + name, hosts)
+    return counts
 
 
 def bring_made(name: str, entries: list[Made], folder: Path, hosts: dict[str, str]) -> Counter:
@@ -218,7 +218,7 @@ def bring_made(name: str, entries: list[Made], folder: Path, hosts: dict[str, st
     counts, to_copy = Counter(), []
     for entry in entries:
         if entry.conversion or (folder / entry.path).exists():
-            counts[attempt(make_files, folder / entry.path, entry, folder, hosts)] += 1
+            counts += attempt(make_files, folder / entry.path, entry, folder, hosts)
         else:
             to_copy.append(entry.path)
     if to_copy:

@@ -176,8 +176,14 @@ def describe_reason(reason: str) -> str:
 
 def describe_change(name: str, before: str, now: str) -> str:
     """Describe a changed setting: its old and new value, unless these mean nothing to a reader."""
-    before, now = (value if len(value) <= 40 else f"{value[:37]}..." for value in (before, now))
-    return CHANGED.get(name.rpartition(", ")[2], f"{name}: {before} -> {now}")
+    if phrase := CHANGED.get(name.rpartition(", ")[2]):
+        return phrase
+    return f"{name}: {shorten_value(before)} -> {shorten_value(now)}"
+
+
+def shorten_value(value: str) -> str:
+    """Cut a value to 40 characters."""
+    return value if len(value) <= 40 else f"{value[:37]}..."
 
 
 def measure_pages(scale: str) -> dict[str, float]:

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -61,8 +61,8 @@ def run_labelling(words: list[str]) -> int:
     parser.add_argument("-o", "--output", metavar="PATH", help="the file to write, of brat the folder")
     options = parser.parse_intermixed_args(words)
     try:
-        with ExitStack() as stack:
-            label(command, options, stack)
+        with tempfile.TemporaryDirectory(prefix="study-") as folder:
+            label(command, options, Path(folder))
     except BrokenPipeError:  # for example from `| head`
         sys.stdout = None  # or Python would try to write the rest on exit
     except OSError as error:
@@ -73,13 +73,13 @@ def run_labelling(words: list[str]) -> int:
     return 0
 
 
-def label(command: str, options: argparse.Namespace, ends: ExitStack) -> None:
-    """Read all input once to check it, then once more to label it."""
+def label(command: str, options: argparse.Namespace, scratch: Path) -> None:
+    """Read all input once to check it, then once more to label it. `scratch`: a folder for copies of pipes."""
     output = Path(os.path.expanduser(options.output)) if options.output else None
     suffix = output.suffix[1:] if output else ""
     form = options.format or (suffix if suffix in ("jsonl", "tsv") else "jsonl")
     folders = find_models(command, options.model)
-    files = [open_input(file, ends) for file in options.files or ["-"]]
+    files = [find_input(file, scratch) for file in options.files or ["-"]]
     check_output(form, output, files)
     from lib.finetuning import new_text, saved  # imported here because they take seconds
 
@@ -123,27 +123,25 @@ def is_tagger(folder: Path) -> bool:
     return bool(task) and task["dataset"]["family"] in ("tagging", "pico")
 
 
-def open_input(word: str, ends: ExitStack) -> Path:
+def find_input(word: str, scratch: Path) -> Path:
     """Return the path of an input; for standard input and pipes that of a copy, because they are read twice."""
     path = Path(os.path.expanduser(word))
     if word == "-":
         if sys.stdin.isatty():
             print("text from the terminal, to Ctrl-D:", file=sys.stderr)
-        return ends.enter_context(spool(sys.stdin.buffer, "standard input"))
+        return copy_stream(sys.stdin.buffer, scratch, "standard input")
     if path.is_fifo():
         with open(path, "rb") as pipe:
-            return ends.enter_context(spool(pipe, path.name))
+            return copy_stream(pipe, scratch, path.name)
     return path
 
 
-@contextmanager
-def spool(stream: BinaryIO, name: str) -> Iterator[Path]:
-    """Copy a stream to a temporary file of this name."""
-    with tempfile.TemporaryDirectory(prefix="study-") as folder:
-        path = Path(folder) / name
-        with open(path, "wb") as file:
-            shutil.copyfileobj(stream, file)
-        yield path
+def copy_stream(stream: BinaryIO, scratch: Path, name: str) -> Path:
+    """Copy a stream to a file of this name, in a folder of its own."""
+    path = Path(tempfile.mkdtemp(dir=scratch), name)
+    with open(path, "wb") as file:
+        shutil.copyfileobj(stream, file)
+    return path
 
 
 def check_output(form: str, output: Path | None, files: list[Path]) -> None:

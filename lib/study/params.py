@@ -238,21 +238,23 @@ class Registered:
         return load(self.kind, self.key)
 
 
-def finetuning_layers(
-    key: str, dataset: str, family: str, scale: str, below: tuple[str, ...] = ()
-) -> list[tuple[str, dict]]:
-    """List the layers of a dataset's fine-tuning settings; later layers override earlier ones.
+def list_protocol_layers(key: str, dataset: str, family: str, below: tuple[str, ...] = ()) -> list[tuple[str, dict]]:
+    """List the layers of a protocol's settings on a dataset, each with its origin; later ones override earlier ones.
 
-    Each is where the settings come from, and what it sets. `below`: the protocols that are `like` this one. Raises
-    StudyError if this one is itself `like` one of them.
+    `below`: the protocols that are `like` this one. Raises StudyError if this one is itself `like` one of them.
     """
-    protocol, budget, below = load("protocols", key), load("scales", scale), (*below, key)
-    origin = f"params/protocols.yaml, {key}"
-    if protocol.like in below:
+    protocol, origin = load("protocols", key), f"params/protocols.yaml, {key}"
+    if protocol.like in (*below, key):
         raise StudyError(f"{origin}: like: '{protocol.like}' is like this one; name one that says all")
-    layers = finetuning_layers(protocol.like, dataset, family, scale, below)[:-1] if protocol.like else []
+    layers = list_protocol_layers(protocol.like, dataset, family, (*below, key)) if protocol.like else []
     for settings in (protocol.all, protocol.families.get(family, {}), protocol.datasets.get(dataset, {})):
         layers.append((origin, settings))
+    return layers
+
+
+def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[tuple[str, dict]]:
+    """List the layers of `list_protocol_layers`, and last the changes of the scale's budget."""
+    layers, budget = list_protocol_layers(key, dataset, family), load("scales", scale)
     changes = budget.finetuning.list_changes(family)
     merged = {}
     for _, settings in layers:

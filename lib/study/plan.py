@@ -267,8 +267,9 @@ class Plan:
 
     def runs_in(self, model: str, protocol: str, family: str) -> list[params.RunKey]:
         """List the runs of a job: the planned ones, and those requested for an encoder under evaluation."""
-        requested = [run for run in self.requested(model, protocol) if self.name_job(run)[2] == family]
-        return list(dict.fromkeys([*self.planned.get((model, protocol, family), []), *requested]))
+        job = model, protocol, family
+        requested = [run for run in self.requested(model, protocol) if self.name_job(run) == job]
+        return list(dict.fromkeys(self.planned.get(job, []) + requested))
 
     def requested(self, model: str, protocol: str) -> list[params.RunKey]:
         """List the runs requested for an encoder under evaluation that can be made.

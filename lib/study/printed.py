@@ -1,55 +1,18 @@
-"""The papers' printed numbers with their rounding bounds, the numbers recomputed from them, and scores printed twice.
-
-Scores that are printed more than once get consistent names for model, dataset and metric.
-"""
+"""The papers' printed numbers with their rounding bounds, and the numbers recomputed from them."""
 
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from statistics import fmean, harmonic_mean
 
 import pandas as pd
 
-from lib.benchmarks import versions
 from lib.errors import StudyError, unknown
-from lib.study import open_study, params, paths, published, results
-from lib.study.scores import list_tables
+from lib.study import params, paths, results
 
 EPSILON = 1e-9  # tolerance for floating-point error
-GIORGI = "the system of Giorgi and Bader"
-MODELS = {  # model that stands for a row or column -> its common name
-    "bert-uncased": "BERT uncased",
-    "bert-general": "BERT cased",
-    "biobert-1m": "BioBERT",
-    "bert-general-pubmed": "BioBERT",
-    "scibert-uncased": "SciBERT uncased",
-    "clinicalbert": "ClinicalBERT",
-    "bluebert-pubmed": "BlueBERT on PubMed",
-    "bluebert-pubmed-mimic": "BlueBERT on PubMed and MIMIC-III",
-    "pubmedbert": "PubMedBERT",
-    "bio-electra-plus": "Bio-ELECTRA++",
-}
-OF_ANOTHER = "ozyurt-bert"  # a paper's own protocol for another model, not for an ablation
-QUOTED = {  # table and column -> set -> whose score it is; for naseem, from the note under its table
-    ("lee-4", "State-of-the-art"): {"LINNAEUS": GIORGI},
-    ("naseem-7", "SOTA"): {
-        **dict.fromkeys(["NCBI disease", "BC5 disease", "BC5 chemical", "Species-800", "EU-ADR"], "BioBERT"),
-        **dict.fromkeys(["BioASQ 4b", "BioASQ 5b", "BioASQ 6b"], "BioBERT"),
-        **dict.fromkeys(["DDI", "BIOSSES"], "PubMedBERT"),
-        "LINNAEUS": GIORGI,
-    },
-}
-SETS = {  # datasets whose registered title is longer
-    "ebm-pico": "EBM PICO",
-    "euadr": "EU-ADR",
-    "bioasq-4b-factoid": "BioASQ 4b",
-    "bioasq-5b-factoid": "BioASQ 5b",
-    "bioasq-6b-factoid": "BioASQ 6b",
-    "bioasq-7b-yesno": "BioASQ 7b yes/no",
-}
-MEANS = {"BLURB score": "the BLURB score", "Total": "BLUE's total", "total": "BLUE's total"}
-SCORES = {"F1 entity-level": "F1", "micro F1": "F1", "macro F1 word-level": "F1 by word", "macro average": "mean"}
 
 
 @dataclass(frozen=True)
@@ -111,7 +74,11 @@ def flatten(numbers: Numbers) -> list[Number]:
 def rising(function: Callable[[list[float]], float], numbers: Numbers) -> Number:
     """Apply a function that rises with each of its arguments to the values and to both bounds."""
     flat = flatten(numbers)
-    return Number(*(function([getattr(number, bound) for number in flat]) for bound in ("value", "low", "high")))
+    return Number(
+        function([number.value for number in flat]),
+        function([number.low for number in flat]),
+        function([number.high for number in flat]),
+    )
 
 
 def mean(numbers: Numbers) -> Number:
@@ -144,14 +111,12 @@ def wins(ours: Numbers, theirs: Numbers) -> Number:
         rows = [", ".join(side.index) for side in frames]
         raise StudyError(f"numbers of other rows: {' and '.join(rows)}")
     first, second = flatten(ours), flatten(theirs)
-    size = max(len(first), len(second))
-    if not {len(first), len(second)} <= {1, size}:
+    if 1 in (len(first), len(second)):
+        pairs = list(product(first, second))
+    elif len(first) == len(second):
+        pairs = list(zip(first, second, strict=True))
+    else:
         raise StudyError(f"{len(first)} numbers on one side, {len(second)} on the other")
-    if len(first) == 1:
-        first = first * size
-    if len(second) == 1:
-        second = second * size
-    pairs = list(zip(first, second, strict=True))
     return Number(
         sum(a.value > b.value for a, b in pairs),
         sum(a.low > b.high - EPSILON for a, b in pairs),
@@ -177,8 +142,10 @@ def read_scores() -> pd.DataFrame:
 
 
 def read_cell(cell: dict) -> Number:
-    value, half = float(cell["value"]), 0.0 if cell["exact"] else 0.5 * 10 ** -cell["places"]
-    return Number(value, value - half, value + half, cell["places"], float(cell["std"]) if cell["std"] else None)
+    value, places = float(cell["value"]), cell["places"]
+    half = 0.0 if cell["exact"] else 0.5 * 10**-places
+    spread = float(cell["std"]) if cell["std"] else None
+    return Number(value, value - half, value + half, places, spread)
 
 
 def read(table: str, metric: str = "", rows: Names = (), columns: Names = (), but: Names = ()) -> pd.DataFrame:
@@ -275,69 +242,3 @@ def count(
         line["verdict"] = "agrees" if least <= recomputed.value else "rounding"
         line["excused_by_rounding"] = "yes"
     return line
-
-
-def list_all_printed() -> pd.DataFrame:
-    """Return every score that the papers' tables print, one row each.
-
-    Rows are sorted by model in the order of MODELS, then by table in the order of the papers. Columns: paper, table,
-    row, column, metric, number; name (the row or column of its model) and run (the model that stands for it here, empty
-    for a quoted score); model, set and score, named alike for all papers. `model` is empty if no other table prints the
-    model, and for ablations; `set` is empty for a mean that is in one table only.
-    """
-    keys = [key for paper in results.list_papers() for key in list_tables(paper)]
-    lines = pd.concat([name_scores(key) for key in keys], ignore_index=True)
-    order = {model: rank for rank, model in enumerate([*MODELS.values(), GIORGI])}
-    return lines.sort_values("model", key=lambda models: models.map(order), kind="stable", ignore_index=True)
-
-
-def name_scores(key: str) -> pd.DataFrame:
-    """Return the scores of one table with their common names, in the order of the table."""
-    cell_columns, table = ["row", "column", "metric"], params.load("tables", key)
-    # Scale `paper` substitutes nothing for what the papers name.
-    lines = open_study("paper").published(key).dropna(subset="published").drop_duplicates(cell_columns)
-    cells = lines.merge(read_scores().query("table == @key"), on=cell_columns, validate="one_to_one")
-    is_own = cells["protocol"].isin([*results.list_protocols().values(), OF_ANOTHER])
-    fields = {
-        "paper": table.paper,
-        "name": [published.name_printed_model(table, cell) for cell in cells.to_dict("records")],
-        "run": cells["model"],
-        "set": [name_set_of(cell) for cell in cells.to_dict("records")],
-        "score": cells["metric"].replace(SCORES),
-    }
-    quoted_models = [
-        QUOTED.get((key, cell), {}).get(set_name, "")
-        for cell, set_name in zip(cells["column"], fields["set"], strict=True)
-    ]
-    return cells.assign(**fields, model=cells["model"].map(MODELS).where(is_own).fillna(pd.Series(quoted_models)))
-
-
-def name_set_of(cell: dict) -> str:
-    """Return the dataset of a cell of Study.published, or the name of its mean."""
-    if cell["is_mean"]:
-        return MEANS.get(cell["row"]) or MEANS.get(cell["column"], "")
-    return SETS.get(cell["dataset"]) or versions.name_set(cell["dataset"])
-
-
-def describe_differences(before: str, after: str, model: str, known: str) -> str:
-    """Describe the known differences between two tables that print a model's score on the same dataset."""
-
-    def is_in(table: str, where: str) -> bool:
-        return where in (table, table.split("-")[0])
-
-    notes = []
-    for first, second, models, sets, note in read_reasons().itertuples(index=False):
-        in_order = is_in(before, first) and is_in(after, second)
-        reversed_order = is_in(before, second) and is_in(after, first)
-        if (in_order or reversed_order) and models in ("", model) and sets in ("", known):
-            notes.append(note)
-    return "; ".join(notes)
-
-
-@cache
-def read_reasons() -> pd.DataFrame:
-    """Read the known differences between two places, each a table or a paper, that print the same score.
-
-    An empty model or set stands for all.
-    """
-    return pd.read_csv(paths.PUBLISHED / "repeated.csv", keep_default_na=False)

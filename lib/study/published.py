@@ -160,9 +160,10 @@ def assign(study: "Study", cell: dict, requested: params.Run, score: str, why_no
 
 def find_run(table: params.ScoreTable, row: str, column: str, override: params.Run | None = None) -> params.Run:
     """Merge what a table, row and column say of a run: a column overrides a row, and `override` overrides both."""
-    layers = [table.all, table.rows.get(row), (table.columns | table.ours_only).get(column), override]
-    settings = [layer.model_dump(exclude_defaults=True) for layer in layers if layer]
-    return params.Run(**{name: value for layer in settings for name, value in layer.items()})
+    settings = {}
+    for layer in (table.all, table.rows.get(row), (table.columns | table.ours_only).get(column), override):
+        settings |= layer.model_dump(exclude_defaults=True) if layer else {}
+    return params.Run(**settings)
 
 
 def name_printed_model(table: params.ScoreTable, cell: dict) -> str:
@@ -198,10 +199,10 @@ def find_obstacle(study: "Study", model: str, groups: list[list[str]], protocol:
         return "no run is assigned to this cell"
     if why_not := params.why_no_weights(model, study.scale):
         return why_not
-    reasons = {dataset: why_not_run(study, model, dataset, protocol) for dataset in sets}
-    missing = [dataset for dataset in sets if reasons[dataset]]
-    if missing:
-        return reasons[missing[0]] if len(sets) == 1 else f"a mean of {len(sets)} sets; missing: {', '.join(missing)}"
+    if len(sets) == 1 and (why_not := why_not_run(study, model, sets[0], protocol)):
+        return why_not
+    if missing := [dataset for dataset in sets if why_not_run(study, model, dataset, protocol)]:
+        return f"a mean of {len(sets)} sets; missing: {', '.join(missing)}"
     return "" if is_planned(study, model, sets, protocol) else study.outside_budget
 
 

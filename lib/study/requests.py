@@ -29,8 +29,9 @@ def read_request(scale: str, model: str, protocol: str) -> dict:
 
 def write_request(scale: str, encoder: "Checkpoint", protocol: str, **asked) -> None:
     """Write the request for an encoder: its `datasets`, and further entries of REQUEST."""
-    source = str(Path(encoder.source).resolve()) if Path(encoder.source).is_dir() else encoder.source
-    artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), REQUEST | asked | {"source": source})
+    folder = Path(encoder.source)
+    request = REQUEST | asked | {"source": str(folder.resolve()) if folder.is_dir() else encoder.source}
+    artefacts.write_json(paths.evaluation(scale, encoder.key, protocol), request)
 
 
 def name_save_folder(scale: str, model: str, dataset: str, protocol: str) -> Path | None:

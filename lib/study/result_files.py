@@ -148,7 +148,7 @@ def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[s
         "n_parameters": max(sizes, default=None),
     }
     baselines = find_baselines(study, [result["dataset"] for result in encoder_results])
-    tasks = [describe_task(find_dataset(study, result["dataset"]), result, baselines) for result in encoder_results]
+    tasks = [describe_task(study.dataset(result["dataset"]), result, baselines) for result in encoder_results]
     head = {"schema_version": VERSION, "model": model_entry, "protocol": protocol, "scale": study.scale}
     content = head | {"made_up": study.budget.made_up, "results": tasks}
     return TypeAdapter(dict).dump_python(content, mode="json")  # null for nan, which JSON lacks
@@ -204,17 +204,12 @@ def find_source(study: "Study", model: str, protocol: str) -> str:
     return Path(source).name if Path(source).is_absolute() else source
 
 
-def find_dataset(study: "Study", key: str) -> "Dataset":
-    """Return a dataset; a registered one needs no files here."""
-    return registry.DATASETS.get(key) or study.dataset(key)
-
-
 def find_baselines(study: "Study", keys: list[str]) -> dict[str, dict[str, float]]:
     """Return the baselines for the main score of datasets: dataset -> kind of baseline -> score."""
     baselines: dict[str, dict[str, float]] = {}
     for row in own_sets.list_all_baselines(study, keys).to_dict("records"):
         key = row["dataset"]
-        if key in keys and row["score"] == find_dataset(study, key).main_score:
+        if key in keys and row["score"] == study.dataset(key).main_score:
             kinds = results.BASELINES.values()
             baselines[key] = {kind: row[kind] for kind in kinds if not math.isnan(row[kind])}
     return baselines

@@ -204,9 +204,11 @@ def split_models(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def is_apart(better: pd.DataFrame, than: pd.DataFrame) -> bool:
     """Return whether runs on one dataset are better than others by more than the noise of seeds and test documents."""
-    seeds = [[side.groupby("seed")["value"].mean().tolist()] for side in (better, than)]
+    # One dataset and one pretraining, in the form of statistics.Side.
+    first, second = ([[side.groupby("seed")["value"].mean().tolist()]] for side in (better, than))
     sample = tables.find_sample(better, than) or (0.0, 1)
-    return statistics.judge(statistics.estimate_on_few([seeds[0]], [seeds[1]], [sample]))["verdict"] == "holds"
+    estimate = statistics.estimate_on_few(first, second, [sample])
+    return statistics.judge(estimate)["verdict"] == "holds"
 
 
 def list_means(study: "Study", paper: str) -> dict[str, dict[int, list[str]]]:

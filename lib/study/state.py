@@ -87,9 +87,8 @@ def timed(study: "Study") -> dict:
 
 
 def documents_of(study: "Study", source: str, file: str) -> list:
-    files = [documents.raw_file(study, source, file)]
-    return [dump("sources", source, include={"reader", "language"}), rows.VERSION,
-            raw_files_state([*files, *study.mesh_tables])]  # fmt: skip
+    files = [documents.raw_file(study, source, file), *study.mesh_tables]
+    return [dump("sources", source, include={"reader", "language"}), rows.VERSION, raw_files_state(files)]
 
 
 def corpus_state(study: "Study", key: str) -> dict:

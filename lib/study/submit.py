@@ -49,8 +49,12 @@ def ask_parent(parent: socket.socket, words: list[str]) -> int:
             continue
         if answer:
             return answer[0]
-        runner, name = words[0] == "lib.study.runner", " ".join([words[0].rsplit(".")[-1], *words[1:]])
-        name = name_copy(*words[2:4], words[4:]) if runner else name
+        module, *rest = words
+        if module == "lib.study.runner":
+            _, receipt, notebook, *keys = rest
+            name = name_copy(receipt, notebook, keys)
+        else:
+            name = " ".join([module.rsplit(".")[-1], *rest])
         print(f"FAILED  {name}: its process was ended (too little memory?)", flush=True)
         break
     return 1  # closing our end of the connection ends the job if it is still running

@@ -1,4 +1,4 @@
-"""Published tables with our scores in their cells, and the verdicts on these, from frames of Study.
+"""Published tables with our scores in their cells, and the verdict on each, from frames of Study.
 
 A cell is a row, a column and a metric; it has one line for each dataset that it averages, or for its only dataset.
 """
@@ -10,7 +10,7 @@ import pandas as pd
 
 from lib import statistics
 from lib.benchmarks import jackknife
-from lib.study import params, paths, results
+from lib.study import results
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -19,7 +19,6 @@ PLACE = ["row", "column", "metric"]
 RUN = ["model", "dataset", "protocol", "score"]
 SEED = ["pretraining", "seed"]
 BASELINES = [*results.BASELINES.values()]
-VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on printed cells, compared with ours
 
 
 def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -100,8 +99,8 @@ def find_sample(better: pd.DataFrame, than: pd.DataFrame) -> tuple[float, float]
 
     The variance is over draws of test documents. None unless every run kept its jackknife scores.
     """
-    return jackknife.compare_sides(*({fold: [*runs] for fold, runs in side.groupby("fold")["jackknife"]}
-                               for side in (better, than)))  # fmt: skip
+    first, second = ({fold: [*runs] for fold, runs in side.groupby("fold")["jackknife"]} for side in (better, than))
+    return jackknife.compare_sides(first, second)
 
 
 def subtract(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
@@ -191,47 +190,3 @@ def judge_cell(published: float, ours: list[float]) -> str:
     if low <= published <= high:
         return "agrees"
     return "below" if high < published else "above"
-
-
-def read_made_tables(study: "Study") -> dict[str, pd.DataFrame]:
-    """Read the published tables made at a scale, by key, without figures, since these repeat cells of tables."""
-    tables = {}
-    for key, printed in params.load_tables().items():
-        table = None if printed.kind == "curves" else results.find_table(paths.table(study.scale, key))
-        if table is not None:
-            tables[key] = table
-    return tables
-
-
-def count_verdicts(study: "Study") -> pd.DataFrame:
-    """Count for each table its printed cells, those that have ours beside them, and the verdicts on the latter.
-
-    Tables are in the order of the notebooks. Those that have not been made, and figures without printed values, count
-    zero.
-    """
-    rows, made_tables = [], read_made_tables(study)
-    printed_tables = params.load_tables()
-    for key in sorted(printed_tables, key=lambda key: printed_tables[key].notebook):
-        cells = made_tables.get(key, pd.DataFrame(columns=["published", "ours", "verdict"]))
-        printed = cells[cells["published"].notna()]
-        compared = printed[printed["ours"].notna()]
-        verdicts = compared["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
-        rows.append({"table": key, "printed": len(printed), "ours beside": len(compared)} | verdicts.to_dict())
-    return pd.DataFrame(rows)
-
-
-def split_verdicts(verdicts: pd.DataFrame) -> dict[str, pd.Series]:
-    """Sum the verdicts of tables, separately for cells that need no training and for scores of trained models."""
-    is_scores = verdicts["table"].isin(params.load_tables("scores"))
-    counts = verdicts[["printed", "ours beside", *VERDICTS]].astype(int)  # a paper may have no table of a kind
-    return {"what is counted": counts[~is_scores].sum(), "scores of models": counts[is_scores].sum()}
-
-
-def describe_agreement(counts: pd.Series) -> str:
-    """Say how many of the judged cells agree, in one table or in several added up."""
-    judged = counts["ours beside"] - counts["n/a"]
-    if not judged:
-        return "none is judged"
-    explained = f", {counts['explained']} more explained" if counts["explained"] else ""
-    below = f", {counts['below']} below" if counts["below"] else ""
-    return f"{counts['agrees']} of {judged} agree{explained}{below}"

@@ -69,8 +69,7 @@ class Vocabulary(params.Registered):
     @property
     def why_not_trained(self) -> str:
         """Why it cannot be trained here, or an empty string."""
-        reasons = [corpus.why_not for corpus in self.corpora if corpus.why_not]
-        return reasons[0] if reasons else ""
+        return next((corpus.why_not for corpus in self.corpora if corpus.why_not), "")
 
     @property
     def recipe(self) -> dict:
