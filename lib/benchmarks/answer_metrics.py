@@ -40,7 +40,7 @@ def squad_scores(gold: Sequence[Collection[str]], predicted: Sequence[str]) -> S
     """SQuAD v1.1's exact match and F1: means over questions of the best score over the gold answers.
 
     Answers are compared in lower case, without punctuation and articles. F1 counts the words that two answers share,
-    each as often as in both. Printed in ozyurt Table 2 (BioASQ 8b factoid).
+    each as often as in both. Printed in ozyurt Table 2 (BioASQ 8b, factoid and list).
     """
     check_lengths(gold, predicted)
     if unanswered := sum(not answers for answers in gold):

@@ -170,7 +170,7 @@ ROWS = [
             {"train": ("qa/bioasq-7b-biobert/BioASQ-train-factoid-7b.json",),
              "test": ("qa/bioasq-7b-biobert/BioASQ-test-factoid-7b.json", "qa/bioasq-7b-biobert/7B_golden.json")},
             "bioasq-7b-biobert", access="registration"),
-    Dataset("bioasq-8b-factoid", "BioASQ 8b, factoid, Bio-ELECTRA's form", "questions", "a span", "squad",
+    Dataset("bioasq-8b-factoid", "BioASQ 8b, factoid and list, Bio-ELECTRA's form", "questions", "a span", "squad",
             questions.read_squad,
             named("qa/bioasq-8b-factoid/{}.json", "train", "dev", splits=TRAIN_TEST), "bioasq-8b-factoid",
             ("ozyurt-2",), "registration"),

@@ -47,10 +47,10 @@ USAGE = """\
                                     save the best models
 ./run_all.sh leaderboard [FOLDER ...] [--scale laptop]
                                     result files that `evaluate` wrote, printed scores and the record on one page
-./run_all.sh tag [--model FOLDER] [text ...] [--format jsonl|tsv|brat|pubtator] [-o PATH]
+./run_all.sh tag [--model FOLDER] [file ...] [--format jsonl|tsv|brat|pubtator] [-o PATH]
                                     the entities of new text, by a saved model (default: that in model/); without a
                                     file, of standard input
-./run_all.sh classify --model FOLDER [text ...] [--format jsonl|tsv] [-o PATH]
+./run_all.sh classify --model FOLDER [file ...] [--format jsonl|tsv] [-o PATH]
                                     the classes of new texts or pairs, by a saved model
 ./run_all.sh data [name ...] [--files N]
                                     fetch or make the public raw data that are not there; steps for the rest

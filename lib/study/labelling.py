@@ -58,7 +58,7 @@ def run_labelling(words: list[str]) -> int:
     parser.add_argument("files", nargs="*", metavar="file", help="text; - or none: standard input")
     parser.add_argument("--model", metavar="FOLDER", help=f"a folder that evaluate --save has made{tagger_help}")
     parser.add_argument("--format", choices=FORMS[command], help="default: that of -o by its name, else jsonl")
-    parser.add_argument("-o", "--output", metavar="PATH", help="the file to write, of brat the folder")
+    parser.add_argument("-o", "--output", metavar="PATH", help="the file to write; for brat, the folder")
     options = parser.parse_intermixed_args(words)
     try:
         with tempfile.TemporaryDirectory(prefix="study-") as folder:
