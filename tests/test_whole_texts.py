@@ -134,6 +134,8 @@ def test_each_kind_of_target(tokenizer):
     ranking = make_task(tokenizer, "bioasq-reranker", candidates, protocol="ozyurt-weighted")
     sequences = ranking.encode(candidates)
     assert ranking.decode(candidates, sequences, [[0.7, 0.3], [0.2, 0.8]]) == [0.3, 0.8]
+    none_right = make_task(tokenizer, "bioasq-reranker", candidates[:1])
+    assert none_right.decode(candidates, none_right.encode(candidates), [[1.0], [1.0]]) == [0.0, 0.0]
     encoder = models.encoder_of(models.build_model("bert", BODY, len(tokenizer), 64, 0.0))
     assert ranking.build(encoder, [candidates[0]] * 3 + [candidates[1]]).weights.tolist() == pytest.approx([2 / 3, 2])
 

@@ -215,7 +215,8 @@ class Texts(DatasetTask):
                 tuple(name for name, rate in zip(self.names, rates, strict=True) if rate >= 0.5) for rates in results
             ]
         if self.dataset.family == "ranking":
-            return [rates[self.numbers["1"]] for rates in results]
+            right = self.numbers.get("1")  # None if no candidate of a small training set was right
+            return [0.0 if right is None else rates[right] for rates in results]
         best = [self.names[int(np.argmax(rates))] for rates in results]
         return [(name,) for name in best] if self.dataset.family == "documents" else best
 
