@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lib.corpora.rules import Cleaning, Selection
 from lib.errors import StudyError, unknown
-from lib.finetuning.protocol import FinetuningSettings
+from lib.finetuning.protocol import SEARCHED, FinetuningSettings
 from lib.places import show_path
 from lib.pretraining.plan import Pretraining
 from lib.study import paths
@@ -260,7 +260,7 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
     for _, settings in layers:
         merged |= settings
     # A protocol that searches keeps its search space and takes a budget's trials; others take a budget's candidates.
-    excluded = ("epochs", "batch_size", "learning_rate", "min_steps") if "trials" in merged else ("trials",)
+    excluded = (*SEARCHED, "min_steps") if "trials" in merged else ("trials",)
     changes = {name: value for name, value in changes.items() if name not in excluded}
     if budget.sequence_length < merged.get("max_length", 0):
         changes["max_length"] = budget.sequence_length
@@ -268,7 +268,7 @@ def finetuning_layers(key: str, dataset: str, family: str, scale: str) -> list[t
         del changes["train_instances"]  # the smaller cap applies
     if budget.finetuning.first_candidate:
         combined = merged | changes
-        changes |= {name: combined[name][:1] for name in ("epochs", "batch_size", "learning_rate") if name in combined}
+        changes |= {name: combined[name][:1] for name in SEARCHED if name in combined}
         changes["trials"] = None
     return [*layers, (f"params/scales/{scale}.yaml", changes)]
 

@@ -193,18 +193,16 @@ def without_encoder(study: "Study", result: dict) -> dict[str, float]:
     return {name: row[key] for key, name in REFERENCES.items() if pd.notna(row[key])}
 
 
-def describe_table(
-    effect: pd.DataFrame, filled: pd.DataFrame, unit: str = "points", places: str = "datasets"
-) -> list[str]:
+def describe_table(effect: pd.DataFrame, filled: pd.DataFrame, places: str = "datasets") -> list[str]:
     """Say what a table shows: what each step adds, our scores above the baseline, substitutions, steps not run.
 
     `effect`: as for describe_effects; `filled`: rows of the table, from tables.fill.
     """
-    effects = describe_effects(effect, unit, places)
-    return [*effects, *describe_baselines(filled), *describe_replacements(filled), *describe_not_run(effect, unit)]
+    effects = describe_effects(effect, places)
+    return [*effects, *describe_baselines(filled), *describe_replacements(filled), *describe_not_run(effect)]
 
 
-def describe_effects(effect: pd.DataFrame, unit: str = "points", places: str = "datasets") -> list[str]:
+def describe_effects(effect: pd.DataFrame, places: str = "datasets") -> list[str]:
     """Say in a sentence per step what it adds on average: ours, and the paper's on the same places and on all of its.
 
     `effect`: indexed by step and place, with the columns paper and ours, as for figures.effects; `places`: what its
@@ -215,7 +213,7 @@ def describe_effects(effect: pd.DataFrame, unit: str = "points", places: str = "
         ours = rows["ours"].dropna()
         if ours.empty:
             continue
-        ours_text = f"{ours.mean():+.2f} {unit}"
+        ours_text = f"{ours.mean():+.2f} points"
         if len(ours) == 1:
             ours_text += f" on {format_count(1, places)}"
         else:
@@ -240,7 +238,7 @@ def describe_printed_effect(printed: pd.Series, run_here: pd.Index) -> str:
     return f"{shared.mean():+.2f} on {shared_text}, {overall}"
 
 
-def describe_not_run(effect: pd.DataFrame, unit: str = "points") -> list[str]:
+def describe_not_run(effect: pd.DataFrame) -> list[str]:
     """Name in a sentence the steps that were not run, each with the mean effect that the paper prints; empty if none.
 
     `effect`: as for describe_effects.
@@ -250,7 +248,7 @@ def describe_not_run(effect: pd.DataFrame, unit: str = "points") -> list[str]:
     if printed.empty:
         return []
     steps = (f"{step} ({'none' if pd.isna(mean) else f'{mean:+.2f}'})" for step, mean in printed.items())
-    return [f"Not run at this scale, with the paper's mean difference in {unit}: {', '.join(steps)}."]
+    return [f"Not run at this scale, with the paper's mean difference in points: {', '.join(steps)}."]
 
 
 def describe_replacements(filled: pd.DataFrame) -> list[str]:
@@ -281,7 +279,7 @@ def name_axes(cells: pd.DataFrame) -> tuple[str, str]:
     return ("row", "column") if (datasets.groupby("row")["dataset"].nunique() <= 1).all() else ("column", "row")
 
 
-def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: str = "", decimals: int = 2) -> HTML:
+def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: str = "") -> HTML:
     """Show a published table with our scores below the paper's, linked to their runs, and the baselines.
 
     `filled`: from tables.summarise_cells and tables.baselines; `cells`: from Study.published; `metric`: as printed,
@@ -289,7 +287,7 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     """
     dataset_side, model_side = name_axes(cells)
     lines = (filled[filled["metric"] == metric] if metric else filled).copy()
-    ours = link_ours(study, lines, cells, decimals)
+    ours = link_ours(study, lines, cells)
     if not metric:
         lines[dataset_side] += ", " + lines["metric"]
     for name in ("row", "column"):
@@ -299,18 +297,18 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     for key, name in REFERENCES.items():  # on the side that lists models
         frames.append(lines.assign(**{model_side: name}, whose=owner, said=lines[key]))
     long = pd.concat(frames).dropna(subset="said").drop_duplicates(["row", "whose", "column"])
-    long["said"] = [show_value(value, decimals) for value in long["said"]]
+    long["said"] = [show_value(value) for value in long["said"]]
     wide = spread_columns(long, [*lines["column"].unique(), *REFERENCES.values()])
     differences = " ".join(filter(None, cells["differs"].unique()))
     return table(wide.fillna(""), escape=None, caption=html.escape(differences))
 
 
-def link_ours(study: "Study", lines: pd.DataFrame, cells: pd.DataFrame, decimals: int) -> list[str]:
+def link_ours(study: "Study", lines: pd.DataFrame, cells: pd.DataFrame) -> list[str]:
     """List our number for each line as HTML linked to the pages of its runs; n/a if there is none."""
     runs = {place: group[["model", "dataset", "protocol"]].values.tolist() for place, group in cells.groupby(PLACE)}
     texts = []
     for line in lines.to_dict("records"):
-        text = show_ours(line, decimals)
+        text = show_ours(line)
         if pd.notna(line["ours"]):
             place = tuple(line[column] for column in PLACE)
             text = link_runs(study, text, runs[place])
@@ -433,15 +431,15 @@ def show_finetuning(study: "Study", protocol: str, datasets: Iterable[str]) -> H
     return table(grouped.reset_index())
 
 
-def show_value(value: float | str, decimals: int = 2) -> str:
-    """Format a table's number as text, positive ones below 0.1 (p values) with four decimals; return text unchanged."""
+def show_value(value: float | str) -> str:
+    """Format a table's number as text, with two decimals, or four if it is between 0 and 0.1; return text unchanged."""
     if isinstance(value, str):
         return value
-    return f"{value:.4f}" if 0 < value < 0.1 else f"{value:.{decimals}f}"
+    return f"{value:.4f}" if 0 < value < 0.1 else f"{value:.2f}"
 
 
-def show_ours(line: dict, decimals: int = 2) -> str:
+def show_ours(line: dict) -> str:
     """Format our score in a line of a table, with its standard deviation over seeds if there are several."""
     if pd.isna(line["ours"]):
         return "n/a"
-    return show_value(line["ours"], decimals) + ("" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}")
+    return show_value(line["ours"]) + ("" if pd.isna(line["ours_std"]) else f" ± {line['ours_std']:.2f}")
