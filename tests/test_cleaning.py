@@ -23,7 +23,7 @@ def clean(key: str, text: str, title: str = TITLE, identifier: str = "1", langua
 def test_text_as_it_comes(key):
     text = "One two.\nThree. " + "word " * 128 + "end"
     assert clean(key, text) == (f"{TITLE} {text}", "", 0)
-    assert clean(key, text, title="") == (text, "", 0)
+    assert clean(key, text, title="") == clean(key, text, title=" ") == (text, "", 0)
 
 
 def test_gu_drops_abstracts_under_128_words():

@@ -22,7 +22,7 @@ def clean_document(document: Document, rules: Cleaning) -> tuple[str, str, int]:
     if rules.one_paragraph:
         text = " ".join(line for line in text.splitlines() if line.strip())
     lines = [line for paragraph in (document.title, *text.split("\n")) if (line := paragraph.strip())]
-    if rules.title_joined and document.title:
+    if rules.title_joined and document.title.strip():
         lines[:2] = [" ".join(lines[:2])]
     if rules.sentences:
         lines = [sentence for line in lines for sentence in split_sentences(line, document.language)]

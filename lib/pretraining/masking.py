@@ -46,7 +46,10 @@ class Masking:
 
 
 def count_to_mask(tokens: np.ndarray, share: float | np.ndarray, limit: int | None) -> np.ndarray:
-    """Return how many of `tokens` to choose: the share, at least one, at most the limit."""
+    """Return how many of `tokens` to choose: the share, at least one, at most the limit.
+
+    BERT's and ELECTRA's code takes the share of all tokens, with [CLS] and [SEP]: at most one token more here and there.
+    """
     count = np.maximum(1, np.rint(share * tokens)).astype(np.int64)
     return count if limit is None else np.minimum(count, limit)
 
