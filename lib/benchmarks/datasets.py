@@ -173,6 +173,12 @@ class Dataset:
             texts = (text for instances in fold_instances for instance in instances for text in instance.natural)
         return list(dict.fromkeys(texts))
 
+    def name_document(self, instance: Instance) -> str:
+        """Return an instance's document, or the question it is a candidate for; empty if it has neither."""
+        if isinstance(instance, Labelled):
+            return instance.sentences[-1] if self.question_first else instance.document
+        return getattr(instance, "document", "")  # which questions do not have
+
     def fingerprints(self) -> dict[str, str]:
         """Return fingerprints of all that a score depends on: the unparsed files of each part, and how they are read.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from lib import statistics
 from lib.benchmarks.datasets import Dataset
-from lib.benchmarks.instances import Instance, Labelled, Sentence
+from lib.benchmarks.instances import Instance, Sentence
 
 GROUPS = 30  # groups of documents, left out one at a time
 Folds = Mapping[int, Sequence[Sequence[float]]]  # fold -> the result of leave_documents_out for each run
@@ -39,20 +39,13 @@ def group_documents(dataset: Dataset, test: Sequence[Instance]) -> np.ndarray:
         return np.arange(len(test)) * min(GROUPS, len(test)) // len(test)
     positions: dict[object, list[int]] = {}
     for position, instance in enumerate(test):
-        positions.setdefault(name_document(dataset, instance) or position, []).append(position)
+        positions.setdefault(dataset.name_document(instance) or position, []).append(position)
     group_of = np.empty(len(test), dtype=int)
     # Random: if a file is sorted by label, dealing it out in order gives all groups the same mix and hides the scatter.
     groups = np.random.default_rng(0).permutation(len(positions)) % min(GROUPS, len(positions))
     for group, members in zip(groups, positions.values(), strict=True):
         group_of[members] = group
     return group_of
-
-
-def name_document(dataset: Dataset, instance: Instance) -> str:
-    """Return an instance's document, or the question it is a candidate for; empty if it has neither."""
-    if isinstance(instance, Labelled):
-        return instance.sentences[-1] if dataset.question_first else instance.document
-    return getattr(instance, "document", "")  # which questions do not have
 
 
 def find_variance(scores: Sequence[float]) -> tuple[float, int]:
