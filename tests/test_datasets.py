@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lib.benchmarks import conll
-from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, fill_undefined, take_fold
-from lib.benchmarks.instances import Labelled, Sentence
+from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, fill_undefined, hold_out, take_fold
+from lib.benchmarks.instances import Labelled, Pair, Sentence
+from lib.benchmarks.registry import DATASETS
 from lib.errors import StudyError
 
 FILES = by_split("notes", splits=TRAIN_TEST)
@@ -111,6 +112,16 @@ def test_questions_of_one_document_stay_in_one_fold():
         assert not {d.sentences[-1] for d in train} & {d.sentences[-1] for d in test}
     with pytest.raises(StudyError, match="no fold 1 of 5 of 1 documents; the commonest label has 8 instances"):
         take_fold(documents[:3] * 4, "test", 1)
+
+
+def test_whole_documents_are_held_out():
+    documents = [Labelled(str(i), (f"Q{i % 3}", f"D{i // 3}"), (f"label{i % 2}",)) for i in range(60)]
+    rest, held_out = hold_out(DATASETS["jmed-crade"], documents)
+    assert (len(rest), len(held_out)) == (54, 6)
+    assert not {d.sentences[-1] for d in rest} & {d.sentences[-1] for d in held_out}
+    candidates = [Pair(str(i), f"Q{i // 7}", f"S{i}", "0", group=f"Q{i // 7}") for i in range(70)]
+    rest, held_out = hold_out(DATASETS["bioasq-reranker"], candidates)
+    assert len(held_out) == 7 and len({pair.group for pair in held_out}) == 1
 
 
 @each("split, fold, folds", [("dev", 1, 5), ("test", 0, 5), ("test", 6, 5), ("test", 1, 1), ("test", 1, 9)])

@@ -230,8 +230,9 @@ def test_a_set_without_dev_lends_a_tenth_of_its_training_set(encoder, monkeypatc
     result = open_study("smoke").finetune(encoder.source, "gad-biobert", "gu")
     assert [run["reads"] for run in result["runs"]] == [reads := ["train 1", "test 1"], [*reads, "train 2", "test 2"]]
     assert [run["fold"] for run in result["runs"]] == [1, 2]
-    train = open_study("smoke").dataset("gad-biobert").load("train")
-    rest, held_out = hold_out(train)
+    dataset = open_study("smoke").dataset("gad-biobert")
+    train = dataset.load("train")
+    rest, held_out = hold_out(dataset, train)
     assert len(held_out) == round(len(train) / 10) and len(rest) + len(held_out) == len(train)
     assert not {instance.id for instance in rest} & {instance.id for instance in held_out}
     candidate = runs.read_run(next(paths.output("smoke", "predictions").glob("*try.epochs-1.*.parquet")))

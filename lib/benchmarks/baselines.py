@@ -70,7 +70,7 @@ def run_baseline(baseline: Baseline, dataset: Dataset, train: list, dev: list, t
     has_choice = len(baseline.points) > 1
     train_part, held_out = train, dev
     if train and has_choice and not dev:
-        train_part, held_out = hold_out(train)
+        train_part, held_out = hold_out(dataset, train)
     if not train_part:
         raise StudyError(f"{dataset.title}: {len(train)} training instances are too few for {baseline.method}")
     if not has_choice:

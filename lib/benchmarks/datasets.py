@@ -63,7 +63,7 @@ class Dataset:
     overlapping: bool = False  # for tagging: a word may have several tags
     question_first: bool = False  # for documents: the first sentence is a question about the second
     language: str = "en"
-    version: int = 1  # of the reader: bumped when the same files yield other examples, or Japanese text other words
+    version: int = 1  # bumped when the same files yield other examples, other parts, or other Japanese words
     folder: Path | None = None
     how: str = ""  # how to get missing or damaged files, for messages
 
@@ -304,13 +304,18 @@ def choose_training(family: str, instances: list[Instance], limit: int | None) -
     return (questions.answerable(instances) if family == "questions" else instances)[:limit]
 
 
-def hold_out(instances: list[Instance]) -> tuple[list[Instance], list[Instance]]:
-    """Split a training set into the rest and a held-out tenth, the same for every model."""
-    order = np.random.default_rng(0).permutation(len(instances)).tolist()
-    held_out = set(order[: max(1, round(HELD_OUT * len(instances)))])
+def hold_out(dataset: Dataset, instances: list[Instance]) -> tuple[list[Instance], list[Instance]]:
+    """Split a training set into the rest and a held-out tenth of its documents, the same for every model.
+
+    An instance without a document counts as one.
+    """
+    documents = [dataset.name_document(instance) or number for number, instance in enumerate(instances)]
+    distinct = list(dict.fromkeys(documents))
+    order = np.random.default_rng(0).permutation(len(distinct))
+    held_out = {distinct[number] for number in order[: max(1, round(HELD_OUT * len(distinct)))]}
     parts = ([], [])
-    for number, instance in enumerate(instances):
-        parts[number in held_out].append(instance)
+    for document, instance in zip(documents, instances, strict=True):
+        parts[document in held_out].append(instance)
     return parts
 
 

@@ -82,9 +82,9 @@ ROWS = [
             named("ner/ncbi-disease-pubtator/NCBI{}set_corpus.txt", "train", "develop", "test"),
             "ncbi-disease-pubtator"),
     Dataset("i2b2-2010", "i2b2/VA 2010, concepts", "tagging", "problems, tests and treatments", "entity-f1",
-            i2b2.read_concepts, I2B2_FILES, "i2b2-2010", ("lee-4",), "credentialed"),
+            i2b2.read_concepts, I2B2_FILES, "i2b2-2010", ("lee-4",), "credentialed", version=2),
     Dataset("share-clef-2013", "ShARe/CLEF 2013, task 1", "tagging", "disorders, also in parts", "strict-span-f1",
-            shareclef.read_disorders, shareclef.FILES, "share-clef", ("wada-7", "naseem-7"), "credentialed", version=2),
+            shareclef.read_disorders, shareclef.FILES, "share-clef", ("wada-7", "naseem-7"), "credentialed", version=3),
     # PICO elements
     Dataset("ebm-pico", "EBM-NLP, original", "pico", "participants, interventions and outcomes, overlapping",
             "pico-macro-f1", pico.read_elements, dict.fromkeys(SPLITS, (PICO,)), "ebm-nlp-original", ("gu-6",),
@@ -129,7 +129,8 @@ ROWS = [
             "binary-f1", tabular.read_gad, by_split("re/euadr/{fold}", splits=TRAIN_TEST), "euadr",
             ("lee-5", "naseem-7"), folds=10),
     Dataset("i2b2-2010-relations", "i2b2/VA 2010, relations", "relations", "eight types, or false",
-            "relation-micro-f1", i2b2.read_relations, I2B2_FILES, "i2b2-2010", ("wada-7", "naseem-7"), "credentialed"),
+            "relation-micro-f1", i2b2.read_relations, I2B2_FILES, "i2b2-2010", ("wada-7", "naseem-7"), "credentialed",
+            version=2),
     # Similarity and inference
     Dataset("biosses", "BIOSSES", "similarity", "0 to 4", "pearson", tabular.read_biosses,
             by_split("sts/biosses/blurb"), "biosses", ("gu-6", "wada-7", "naseem-7")),
@@ -148,7 +149,7 @@ ROWS = [
             "docclsjp", ("wada-6",), "credentialed", folds=5, divide=take_fold, language="ja", version=2),
     *(Dataset(f"jmed-{key}", f"JMED-LLM, {title}", "documents", labels, "accuracy",
               tabular.read_jmed, dict.fromkeys(TRAIN_TEST, (f"doccls/jmed-llm/all/{key.upper()}.csv",)),
-              "jmed-llm", folds=5, divide=take_fold, question_first=True, language="ja", version=2)
+              "jmed-llm", folds=5, divide=take_fold, question_first=True, language="ja", version=3)
       for key, title, labels in (("crade", "case reports", "how likely a drug's harm"),
                                  ("rrtnm", "radiology reports", "stages of a tumour"),
                                  ("smdis", "messages", "whether one of eight ills is meant"))),
@@ -180,7 +181,7 @@ ROWS = [
     # Answers to rank
     Dataset("bioasq-reranker", "BioASQ answer candidates", "ranking", "whether a sentence answers", "ranking-mrr",
             tabular.read_candidates, by_split("qa/bioasq-reranker", splits=TRAIN_TEST), "bioasq-reranker",
-            ("ozyurt-5",), "registration", version=2),
+            ("ozyurt-5",), "registration", version=3),
 ]  # fmt: skip
 DATASETS = {dataset.key: dataset for dataset in ROWS}
 

@@ -60,7 +60,8 @@ class Splits:
         key = (split, fold)
         if key not in self.instances:
             if split in ("rest", "held out"):
-                self.instances["rest", fold], self.instances["held out", fold] = hold_out(self.read(self.base, fold))
+                rest, held_out = hold_out(self.dataset, self.read(self.base, fold))
+                self.instances["rest", fold], self.instances["held out", fold] = rest, held_out
             else:
                 instances = self.dataset.load(split, fold)
                 self.reads.append(split if self.dataset.folds == 1 else f"{split} {fold}")

@@ -48,7 +48,7 @@ class Masking:
 def count_to_mask(tokens: np.ndarray, share: float | np.ndarray, limit: int | None) -> np.ndarray:
     """Return how many of `tokens` to choose: the share, at least one, at most the limit.
 
-    BERT's and ELECTRA's code takes the share of all tokens, with [CLS] and [SEP]: at most one token more here and there.
+    BERT's and ELECTRA's code takes the share of all tokens, [CLS] and [SEP] included: sometimes one token more.
     """
     count = np.maximum(1, np.rint(share * tokens)).astype(np.int64)
     return count if limit is None else np.minimum(count, limit)

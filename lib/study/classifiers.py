@@ -47,7 +47,7 @@ def run_classifier(study: "Study", key: str, dataset: str, protocol: str) -> dic
     torch.set_num_threads(budget.threads)
     seed, trials = budget.seeds[0], budget.finetuning.trials or TRIALS
     vectors = partial(look_up_vectors, study, seed)
-    rest, held = hold_out(data.load("train"))
+    rest, held = hold_out(data, data.load("train"))
     gold = [class_of(one) for one in held]
 
     def try_out(point: dict) -> float:
