@@ -78,7 +78,7 @@ def main(words: list[str]) -> int:
             return guard(lambda: evaluate(options))
         case ["leaderboard", *options]:
             return guard(lambda: show_leaderboard(options))
-        case ["data", *options] if not {"-h", "--help"} & set(options):
+        case ["data", *options]:
             return guard(lambda: fetch_data(options))
     parser = argparse.ArgumentParser("run_all.sh", usage=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
@@ -96,8 +96,9 @@ def main(words: list[str]) -> int:
 
 
 def fetch_data(words: list[str]) -> int:
-    parser = argparse.ArgumentParser("run_all.sh data", usage=USAGE)
-    parser.add_argument("names", nargs="*")
+    parser = argparse.ArgumentParser("run_all.sh data")
+    names_help = f"which files; default: all public ones. Names: {', '.join(downloads.load_manifest())}"
+    parser.add_argument("names", nargs="*", metavar="name", help=names_help)
     parser.add_argument("--files", type=int, help="how many files of a listed source (pubmed-baseline); default: all")
     options = parser.parse_intermixed_args(words)
     if options.files is not None and options.files < 1:
