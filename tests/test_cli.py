@@ -119,7 +119,8 @@ def test_what_real_data_lack_is_said_before_anything_starts(monkeypatch, tmp_pat
 def test_a_table_asks_for_its_datasets_whether_at_hand_or_not(own_outputs, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     scores, counts = plan.Plan("laptop", ["lee-4"]), plan.Plan("laptop", ["gu-3"])
-    assert cli.find_groups(scores) == {"vocab", "ncbi-disease", "bc5cdr-chem", "bc5cdr-disease", "bc2gm"}
+    entities = {"ncbi-disease", "bc5cdr-chem", "bc5cdr-disease", "bc2gm", "jnlpba-biobert", "linnaeus", "s800"}
+    assert cli.find_groups(scores) == {"vocab", *entities}
     assert {"vocab", "chemprot", "ebm-nlp-blurb", "biosses"} <= cli.find_groups(counts)
     cli.check_targets(scores, partial=True)
     assert "lee-4: left out: bc2gm: BC2GM: no $STUDY_DATA/ner/bc2gm/train.tsv; " in capsys.readouterr().out
