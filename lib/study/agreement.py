@@ -9,7 +9,7 @@ from lib.study import params, paths, results
 if TYPE_CHECKING:
     from lib.study import Study
 
-VERDICTS = ("agrees", "explained", "below", "above", "differs", "n/a")  # on printed cells, compared with ours
+VERDICTS = ("agrees", "explained", "below", "above", "differs", "undecided", "n/a")  # on printed cells
 
 
 def read_made_tables(study: "Study") -> dict[str, pd.DataFrame]:
@@ -53,4 +53,5 @@ def describe_agreement(counts: pd.Series) -> str:
         return "none is judged"
     explained = f", {counts['explained']} more explained" if counts["explained"] else ""
     below = f", {counts['below']} below" if counts["below"] else ""
-    return f"{counts['agrees']} of {judged} agree{explained}{below}"
+    undecided = f", {counts['undecided']} undecided" if counts["undecided"] else ""
+    return f"{counts['agrees']} of {judged} agree{explained}{below}{undecided}"

@@ -19,6 +19,7 @@ PLACE = ["row", "column", "metric"]
 RUN = ["model", "dataset", "protocol", "score"]
 SEED = ["pretraining", "seed"]
 BASELINES = [*results.BASELINES.values()]
+WIDEST = 2.0  # points to each side, of an interval in which a printed score agrees
 
 
 def by_seed(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -182,11 +183,12 @@ def differences(seeds: pd.DataFrame, better: str, than: str, across: str = "colu
 def judge_cell(published: float, ours: list[float]) -> str:
     """Return `agrees` if the printed value lies in the 95% t-interval of our mean over seeds, else `below` or `above`.
 
-    `below`: ours is the lower one. Fewer than two seeds give no interval: `n/a`.
+    `below`: ours is the lower one. `undecided`: the interval is too wide (WIDEST) to tell. Fewer than two seeds give no
+    interval: `n/a`.
     """
     if len(ours) < 2 or np.isnan(published):
         return "n/a"
     low, high = statistics.find_interval(ours)
     if low <= published <= high:
-        return "agrees"
+        return "agrees" if high - low <= 2 * WIDEST else "undecided"
     return "below" if high < published else "above"
