@@ -149,7 +149,7 @@ def test_gains_are_paired_by_seed_and_stand_at_the_instances_trained_on(scores):
     gain = points.loc[("GAD", "BioBERT (+PubMed+PMC)")]
     assert (gain["ours"], gain["ours_std"], gain["n_seeds"], gain["x"]) == (2.0, 1.41, 2, 4000)
     # lee-5: 81.57 - 79.33; lee-3: 5,339 instances
-    assert (gain["published"], gain["published_x"], gain["verdict"]) == (2.24, 5339, "agrees")
+    assert (gain["published"], gain["published_x"], gain["verdict"]) == (2.24, 5339, "undecided")
     assert np.isnan(points.loc[("GAD", "BioBERT (+PubMed)"), "ours"])
     assert points.loc[("BioASQ 4b", "BioBERT (+PubMed)"), "metric"] == "MRR"
     assert points["published"].notna().all() and points["published_x"].notna().all()

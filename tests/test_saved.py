@@ -56,7 +56,7 @@ def work_on(folder, encoder, key: str, machine: Machine | None = None, **changes
     return finetuning.Finetuning(
         loading.load_encoder(encoder), registry.lookup(key).at(paths.MADE_UP), FinetuningSettings(**SETTINGS | changes),
         run_file=lambda run: folder / f"{run}.parquet", search_file=folder / "search",
-        machine=machine or Machine(),
+        machine=machine or Machine(precision="float32"),  # in which a saved model is opened
     )  # fmt: skip
 
 
