@@ -49,6 +49,8 @@ def test_sentences_say_what_ours_and_the_paper_add_on_the_same_places():
     steps = ["a over b", "a over b", "c over a", "d over a", "e over d", "e over d"]
     effect = pd.DataFrame({"step": steps, "place": ["x", "y", "x", "x", "x", "y"]})
     effect = effect.assign(paper=[1.0, 3.0, np.nan, 1.5, np.nan, np.nan], ours=[-2.0, *[np.nan] * 3, 4.0, -1.0])
+    whole = effect.assign(ours=0.0).set_index(["step", "place"])
+    assert show.describe_effects(whole)[0].endswith("above zero on 0; the paper prints +2.00 on the same.")
     effect = effect.set_index(["step", "place"])
     first, second, caveat = show.describe_effects(effect)
     assert first == "a over b: -2.00 points on 1 dataset; the paper prints +1.00 on the same, +2.00 on all of its 2."

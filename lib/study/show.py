@@ -235,7 +235,8 @@ def describe_printed_effect(printed: pd.Series, run_here: pd.Index) -> str:
     if shared.empty:
         return overall
     shared_text = "the same" if len(shared) == len(run_here) else f"{len(shared)} of these"
-    return f"{shared.mean():+.2f} on {shared_text}, {overall}"
+    shared_text = f"{shared.mean():+.2f} on {shared_text}"
+    return shared_text if len(shared) == len(printed) else f"{shared_text}, {overall}"
 
 
 def describe_not_run(effect: pd.DataFrame) -> list[str]:
