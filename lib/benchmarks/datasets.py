@@ -173,11 +173,15 @@ class Dataset:
             texts = (text for instances in fold_instances for instance in instances for text in instance.natural)
         return list(dict.fromkeys(texts))
 
-    def name_document(self, instance: Instance) -> str:
-        """Return an instance's document, or the question it is a candidate for; empty if it has neither."""
-        if isinstance(instance, Labelled):
-            return instance.sentences[-1] if self.question_first else instance.document
-        return getattr(instance, "document", "")  # which questions do not have
+    def list_documents(self, instances: Iterable[Instance]) -> list[str | int]:
+        """List each instance's document, or the question it is a candidate for; its position if it has neither."""
+        documents = []
+        for position, instance in enumerate(instances):
+            document = getattr(instance, "document", "")  # which questions do not have
+            if self.question_first:
+                document = instance.sentences[-1]
+            documents.append(document or position)
+        return documents
 
     def fingerprints(self) -> dict[str, str]:
         """Return fingerprints of all that a score depends on: the unparsed files of each part, and how they are read.
@@ -309,7 +313,7 @@ def hold_out(dataset: Dataset, instances: list[Instance]) -> tuple[list[Instance
 
     An instance without a document counts as one.
     """
-    documents = [dataset.name_document(instance) or number for number, instance in enumerate(instances)]
+    documents = dataset.list_documents(instances)
     distinct = list(dict.fromkeys(documents))
     order = np.random.default_rng(0).permutation(len(distinct))
     held_out = {distinct[number] for number in order[: max(1, round(HELD_OUT * len(distinct)))]}

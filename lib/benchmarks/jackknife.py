@@ -38,8 +38,8 @@ def group_documents(dataset: Dataset, test: Sequence[Instance]) -> np.ndarray:
     if isinstance(test[0], Sentence) and not any(instance.document for instance in test):
         return np.arange(len(test)) * min(GROUPS, len(test)) // len(test)
     positions: dict[object, list[int]] = {}
-    for position, instance in enumerate(test):
-        positions.setdefault(dataset.name_document(instance) or position, []).append(position)
+    for position, document in enumerate(dataset.list_documents(test)):
+        positions.setdefault(document, []).append(position)
     group_of = np.empty(len(test), dtype=int)
     # Random: if a file is sorted by label, dealing it out in order gives all groups the same mix and hides the scatter.
     groups = np.random.default_rng(0).permutation(len(positions)) % min(GROUPS, len(positions))
