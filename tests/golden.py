@@ -51,8 +51,8 @@ def zipped(members: dict[str, Content]) -> bytes:
     return buffer.getvalue()
 
 
-def tarred(members: dict[str, Content], link: str = "", kind: bytes = tarfile.SYMTYPE) -> bytes:
-    """Return a gzipped tar. `link`: the target of a link added as its last member."""
+def tarred(members: dict[str, Content], link: str = "") -> bytes:
+    """Return a gzipped tar. `link`: the target of a symbolic link added as its last member."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         for name, text in members.items():
@@ -62,7 +62,7 @@ def tarred(members: dict[str, Content], link: str = "", kind: bytes = tarfile.SY
             archive.addfile(member, io.BytesIO(content))
         if link:
             member = tarfile.TarInfo("text/9.txt")
-            member.type, member.linkname = kind, link
+            member.type, member.linkname = tarfile.SYMTYPE, link
             archive.addfile(member)
     return buffer.getvalue()
 

@@ -33,17 +33,10 @@ def make_encoder(folder, tokenizer, layers: int) -> loading.Encoder:
     return loading.load_encoder(folder)
 
 
-def test_every_token_of_a_sequence_belongs_to_a_word(tokenizer):
-    sequence, owners = CELLS.lay_out(WORDS, tokenizer)
-    assert sequence[0] == tokenizer.cls_token_id and sequence[-1] == tokenizer.sep_token_id
-    assert owners[:3] == [0, 1, 2] and owners[-2:] == [3, 4]
-    tokens = CELLS.cut_words(WORDS, tokenizer)
-    assert owners.count(2) == len(tokens[2]) > 1 and ["".join(word_tokens) for word_tokens in tokens] == WORDS
-
-
-def test_attention_is_that_of_the_last_layer_but_one_from_the_first_token(tmp_path, tokenizer):
+def test_attention_is_that_of_the_penultimate_layer_from_the_first_token(tmp_path, tokenizer):
     encoder = make_encoder(tmp_path / "model", tokenizer, layers=2)
     sequence, owners = CELLS.lay_out(WORDS, tokenizer)
+    assert owners[:3] == [0, 1, 2] and owners[-2:] == [3, 4] and owners.count(2) > 1
     body = encoder.body(0.0).eval()
     with torch.inference_mode():  # the first of two layers, head by head
         hidden = body.embeddings(torch.tensor([sequence]))[0]
@@ -59,35 +52,33 @@ def test_attention_is_that_of_the_last_layer_but_one_from_the_first_token(tmp_pa
     assert table["word"].tolist() == WORDS and table["attention"].tolist() == pytest.approx(expected, abs=1e-4)
     assert table["printed"].tolist() == [False, True, True, False, False]
     assert table.loc[table["asked"], "place"].tolist() == [2]
-    assert CELLS.spread(table).columns.tolist() == ["word", "tokens, model", "attention, somebody's"]
 
 
-def test_a_model_without_room_or_a_layer_before_the_last_is_refused(tmp_path, tokenizer):
+def test_a_model_with_too_few_positions_or_layers_is_refused(tmp_path, tokenizer):
     with pytest.raises(StudyError, match="it takes 32 tokens, and the sentence has 42"):
         CELLS.measure(make_encoder(tmp_path / "model", tokenizer, 2), ["[CLS]", *["risk"] * 40, "[SEP]"], "risk")
     with pytest.raises(StudyError, match="it has one layer"):
         CELLS.measure(make_encoder(tmp_path / "model", tokenizer, layers=1), WORDS, "low")
 
 
-def test_words_of_several_tokens_and_unknown_ones_are_cut():
+def test_split_and_unknown_words_are_counted_once_per_vocabulary():
     table = pd.DataFrame(
         [["a", 1, "box", True, "v", "box", 1], ["a", 2, "serine", True, "v", "se-rine", 2],
          ["a", 3, "ESX", True, "v", "[UNK]", 1], ["a", 4, "cells", False, "v", "ce-lls", 2]],
         columns=["example", "place", "word", "printed", "vocabulary", "pieces", "count"],
     )  # fmt: skip
-    twice = pd.concat([table, table.assign(attention=0.5)])  # a second model with the same vocabulary
-    (row,) = claim_tests.count_shattered(twice).to_dict("records")
+    two_models = pd.concat([table, table.assign(attention=0.5)])
+    (row,) = claim_tests.count_shattered(two_models).to_dict("records")
     assert (row["printed words"], row["cut"], row["in pieces"]) == (3, 2, "se-rine, [UNK]")
 
 
-def test_models_that_a_scale_pretrains_are_shown():
+def test_attention_is_shown_only_at_scales_that_pretrain_both_models():
     for scale in ("smoke", "laptop"):
         assert contrasts.list_attended(open_study(scale)) == list(contrasts.ATTENDED)
     assert contrasts.list_attended(open_study("two-hours")) == []
-    assert "not among its models" in contrasts.why_not_pretrained(open_study("laptop"), "pubmedbert-pmc")
 
 
-def test_made_up_data_stand_beside_no_published_vocabulary():
+def test_made_up_data_are_shown_with_no_published_vocabulary():
     notes = [part["note"].item() for part in CELLS.describe_example(open_study("smoke"), EXAMPLE, {})]
     assert notes == ["published vocabularies are not shown beside made-up data"] * 2
 

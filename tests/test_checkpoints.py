@@ -6,7 +6,6 @@ test_training.py tests that a killed run resumes to the same bits with every opt
 import contextlib
 import errno
 import functools
-import json
 import resource
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 from conftest import each
-from safetensors import SafetensorError
+from safetensors import safe_open
 
 from lib import artefacts
 from lib.errors import StudyError
@@ -95,49 +94,24 @@ def names_left(folder) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-# Resuming
-
-
 def test_tied_weights_are_saved_once_and_stay_tied(tmp_path):
-    from safetensors import safe_open
-
     run = Run(tmp_path).train(2)
-    with safe_open(run.folder / "step-0000000002" / "model.safetensors", "pt") as file:
+    folder = tmp_path / "step-0000000002"
+    with safe_open(folder / "model.safetensors", "pt") as file:
         assert len(set(file.keys()) & {"table.weight", "output.weight"}) == 1
     restored = Run(tmp_path, seed=5).load()
     assert restored.model.table.weight is restored.model.output.weight
     assert same(restored.weights(), run.weights())
-
-
-@pytest.mark.skipif(not shutil.which("sha256sum"), reason="needs sha256sum")
-def test_sha256sum_reads_the_checksums(tmp_path):
-    Run(tmp_path).train(2)
-    subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=tmp_path / "step-0000000002", check=True)
-
-
-def test_what_a_kill_left_behind_is_removed_by_the_next_save(tmp_path):
-    leftover = tmp_path / ".step-0000000004.0123abcd.tmp"
-    leftover.mkdir()
-    (leftover / "model.safetensors").write_bytes(b"half")
-    Run(tmp_path).train(2)
-    assert names_left(tmp_path) == {"step-0000000002"}
-
-
-def test_what_a_living_process_has_locked_is_not_left_behind(tmp_path):
-    locked, killed = (tmp_path / f".{name}.0123abcd.tmp" for name in ("tiny-short.2", "tiny"))
-    for folder in (locked, killed):
-        folder.mkdir()
-        (folder / ".log.jsonl.4567cdef.tmp").touch()
-    with artefacts.locked(tmp_path / "tiny-short.2"):
-        artefacts.remove_leftovers(tmp_path)
-        assert {*names_left(tmp_path)} == {locked.name, ".tiny-short.2.lock"} and len(names_left(locked)) == 1
-    artefacts.remove_leftovers(tmp_path)
-    assert not locked.exists()
+    if shutil.which("sha256sum"):
+        subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=True)
 
 
 @each("moment", ["save_model", "torch.save", "checksum"])
-def test_a_run_that_is_killed_while_it_saves_has_the_checkpoints_from_before(tmp_path, monkeypatch, moment):
+def test_a_run_killed_while_saving_keeps_its_earlier_checkpoints(tmp_path, monkeypatch, moment):
     run = Run(tmp_path / moment).train(4)
+    leftover = run.folder / ".step-0000000004.0123abcd.tmp"  # of a kill that left no time to remove it
+    leftover.mkdir()
+    (leftover / "model.safetensors").write_bytes(b"half")
     with monkeypatch.context() as patches, pytest.raises(KeyboardInterrupt):
         patches.setattr(f"lib.training.checkpoints.{moment}", Mock(side_effect=KeyboardInterrupt))
         run.train(6)
@@ -145,17 +119,19 @@ def test_a_run_that_is_killed_while_it_saves_has_the_checkpoints_from_before(tmp
     assert Run(run.folder, seed=1).load().state["step"] == 4
 
 
-def test_clear_leaves_nothing(tmp_path):
-    run = Run(tmp_path / "run").train(4)
-    checkpoints.clear(run.folder)
-    assert not run.folder.exists()
-    checkpoints.clear(run.folder)
+def test_leftovers_of_a_running_process_are_not_removed(tmp_path):
+    locked, killed = (tmp_path / f".{name}.0123abcd.tmp" for name in ("tiny-short.2", "tiny"))
+    for folder in (locked, killed):
+        folder.mkdir()
+        (folder / ".log.jsonl.4567cdef.tmp").touch()
+    with artefacts.locked(tmp_path / "tiny-short.2"):
+        artefacts.remove_leftovers(tmp_path)
+        assert names_left(tmp_path) == {locked.name, ".tiny-short.2.lock"} and len(names_left(locked)) == 1
+    artefacts.remove_leftovers(tmp_path)
+    assert not locked.exists()
 
 
-# Other runs
-
-
-def test_a_checkpoint_of_another_run_is_passed_over_and_later_replaced(tmp_path, capsys):
+def test_a_checkpoint_of_another_run_is_skipped_and_later_replaced(tmp_path, capsys):
     Run(tmp_path, fingerprint="a").train()
     other = Run(tmp_path, fingerprint="b", seed=1)
     before = other.weights()
@@ -184,7 +160,7 @@ def flip(path):
 
 @each(("file", "damage"), [*((file, damage) for file in FILES for damage in (Path.unlink, flip)),
                            (checkpoints.CHECKSUMS, empty), ("optimizer.pt", cut)])  # fmt: skip
-def test_a_damaged_checkpoint_falls_back_to_the_one_before_and_comes_to_the_same_bits(tmp_path, capsys, file, damage):
+def test_after_damage_the_run_resumes_from_the_checkpoint_before_to_the_same_bits(tmp_path, capsys, file, damage):
     folder = tmp_path / f"{file}-{damage.__name__}"
     Run(folder).train(8)
     damage(folder / "step-0000000008" / file)
@@ -197,22 +173,15 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before_and_comes_to_the_same
     assert resumed.steps() == [12, 10]
 
 
-def test_a_damaged_checkpoint_is_not_counted_among_the_two_kept(tmp_path):
-    Run(tmp_path).train(8)
-    cut(tmp_path / "step-0000000008" / "model.safetensors")
-    assert Run(tmp_path).load().train(7, every=7).steps() == [7, 6]
+@each(("number", "content"), enumerate(["", "{", "[]", "{}", '{"fingerprint": "a"}']))
+def test_a_damaged_checkpoint_is_not_one_of_the_two_kept(tmp_path, number, content):
+    folder = tmp_path / str(number)
+    Run(folder).train(8)
+    (folder / "step-0000000008" / "state.json").write_text(content)
+    assert Run(folder).load().train(7, every=7).steps() == [7, 6]
 
 
-@each("content", ["{", "[]", "{}", '{"fingerprint": 1}'])
-def test_a_state_that_is_not_ours_is_damaged(tmp_path, capsys, content):
-    Run(tmp_path).train(4)
-    (tmp_path / "step-0000000004" / "state.json").write_text(content)
-    assert Run(tmp_path).load().train(6).steps() == [6, 4]
-    assert "step-0000000004 is damaged (state.json" in capsys.readouterr().out
-    checkpoints.clear(tmp_path)
-
-
-def test_when_both_are_damaged_the_run_starts_over(tmp_path, capsys):
+def test_a_run_whose_checkpoints_are_all_damaged_starts_over(tmp_path, capsys):
     Run(tmp_path).train(4)
     for step in (2, 4):
         cut(tmp_path / f"step-000000000{step}" / "optimizer.pt")
@@ -225,7 +194,7 @@ def test_when_both_are_damaged_the_run_starts_over(tmp_path, capsys):
     assert "step-0000000004" in warning and "step-0000000002" in warning
 
 
-# No room
+# A full disk
 
 
 @contextlib.contextmanager
@@ -240,42 +209,24 @@ def largest_file(size: int):
 
 
 @each("room", [5_000, 20_000])  # the disk fills up in the weights, in the optimiser's state
-def test_without_room_the_last_good_checkpoint_is_kept_and_the_run_goes_on_from_it(tmp_path, room):
-    checkpoints.clear(tmp_path / "run")
-    run = Run(tmp_path / "run").train(4)
-    with largest_file(room), pytest.raises(StudyError) as raised:
+def test_on_a_full_disk_the_last_checkpoint_is_kept_and_the_run_resumes_from_it(tmp_path, room):
+    folder = tmp_path / str(room)
+    run = Run(folder).train(4)
+    with largest_file(room), pytest.raises(StudyError, match=r"step 6 \(File too large\)\. The one of step 4 is kept"):
         run.train(6)
-    assert str(raised.value) == (
-        "run: no room for the checkpoint of step 6 (File too large). The one of step 4 is kept: free some space, and "
-        "the same command goes on from there"
-    )
-    assert names_left(tmp_path / "run") == {"step-0000000002", "step-0000000004"}
-    assert same(Run(tmp_path / "run").load().train().weights(), undisturbed().weights())
+    assert names_left(folder) == {"step-0000000002", "step-0000000004"}
+    assert same(Run(folder).load().train().weights(), undisturbed().weights())
 
 
-NO_SPACE = OSError(errno.ENOSPC, "No space left on device")
-IN_RUST = SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
-
-
-@each(("writer", "error"), [("save_model", IN_RUST), ("torch.save", NO_SPACE), ("json.dumps", NO_SPACE)])
-def test_a_full_disk_at_the_first_checkpoint_leaves_nothing(tmp_path, monkeypatch, writer, error):
-    expected = r"step 2 \(No space left on device\)\. There is none before it: .*starts over"
-    with monkeypatch.context() as patches, pytest.raises(StudyError, match=expected):
-        patches.setattr(f"lib.training.checkpoints.{writer}", Mock(side_effect=error))
+@each(
+    ("error", "raised", "message"),
+    [
+        (OSError(errno.ENOSPC, "No space left"), StudyError, r"step 2 \(No space left.*none before it: .*starts over"),
+        (ValueError("not contiguous"), ValueError, "not contiguous"),
+    ],
+)
+def test_an_error_at_the_first_checkpoint_leaves_nothing(tmp_path, monkeypatch, error, raised, message):
+    with monkeypatch.context() as patches, pytest.raises(raised, match=message):
+        patches.setattr("lib.training.checkpoints.torch.save", Mock(side_effect=error))
         Run(tmp_path / "run").train()
     assert names_left(tmp_path / "run") == set()
-
-
-def test_an_error_that_is_not_about_room_is_not_called_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("lib.training.checkpoints.save_model", Mock(side_effect=ValueError("not contiguous")))
-    with pytest.raises(ValueError, match="not contiguous"):
-        Run(tmp_path / "run").train(2)
-    assert names_left(tmp_path / "run") == set()
-
-
-def test_the_state_keeps_its_numbers(tmp_path):
-    run = Run(tmp_path)
-    run.state |= {"loss": 0.1 + 0.2, "tiny": 5e-324, "worst": float("inf"), "tokens": 2**60}
-    run.save()
-    assert checkpoints.load_checkpoint(tmp_path, "a", run.model, run.optimizer) == run.state
-    assert json.loads((tmp_path / "step-0000000000" / "state.json").read_text())["fingerprint"] == "a"

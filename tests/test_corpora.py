@@ -16,6 +16,7 @@ from lib.errors import StudyError
 from lib.study import dataset_texts, documents, open_study, params, paths
 from lib.study.study import read_mesh
 
+SMOKE = open_study("smoke")
 WORDS = [f"word{i}" for i in range(5000)]
 
 
@@ -41,9 +42,9 @@ def folder(own_outputs, tmp_path, monkeypatch):
     return paths.data("smoke")
 
 
-def write_index(*sentences: str, scale: str = "smoke") -> None:
+def write_index(*sentences: str) -> None:
     """Write the index of the test sentences that documents are searched for."""
-    path = paths.test_sentences(scale) / "index.parquet"
+    path = paths.test_sentences("smoke") / "index.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(leakage.index_sentences(sentences), path)
 
@@ -56,24 +57,24 @@ def write(folder, files: dict[str, str]) -> None:
         (folder / name).write_bytes(gzip.compress(content.encode()))
 
 
-def read_all(key: str) -> Counter:
-    """Read the raw files of a corpus and return the number of records in each."""
-    files = open_study("smoke").corpus(key).files
-    return Counter({file: documents.read_raw_file(open_study("smoke"), source, file)["read"] for source, file in files})
+def read_all(key: str) -> None:
+    """Read the raw files of a corpus."""
+    for source, file in SMOKE.corpus(key).files:
+        documents.read_raw_file(SMOKE, source, file)
 
 
 def build(key: str) -> dict:
     read_all(key)
-    return open_study("smoke").corpus(key).build()
+    return SMOKE.corpus(key).build()
 
 
 def reasons(record: dict) -> dict[str, int]:
-    """Return the nonzero counts of left-out records by reason, for a corpus or one of its files."""
+    """Return the nonzero counts of left-out records by reason."""
     return {reason: record[reason] for reason in building.REASONS if record[reason]}
 
 
 def kept(key: str) -> list[tuple[str, str]]:
-    return [(text.id, text.text) for text in open_study("smoke").corpus(key).documents()]
+    return [(text.id, text.text) for text in SMOKE.corpus(key).documents()]
 
 
 def table(*rows: tuple[str, str, str]) -> str:
@@ -112,9 +113,9 @@ def outputs(tmp_path_factory):
     top = tmp_path_factory.mktemp("outputs")
     with outputs_in(top):
         params.load.cache_clear()
-        dataset_texts.write_index(open_study("smoke"))
-        for source, file in {pair for key in params.keys("corpora") for pair in open_study("smoke").corpus(key).files}:
-            documents.read_raw_file(open_study("smoke"), source, file)
+        dataset_texts.write_index(SMOKE)
+        for key in params.keys("corpora"):
+            read_all(key)
     return top
 
 
@@ -128,9 +129,9 @@ def made_up_files(outputs):
 
 
 def test_everything_read_is_kept_or_counted_once(made_up_files):
-    keys = [key for key in params.keys("corpora") if not open_study("smoke").corpus(key).why_not]
+    keys = [key for key in params.keys("corpora") if not SMOKE.corpus(key).why_not]
     assert {"pubmed", "pmc", "wiki-books", "ja-clinical", "pubmed-focused", "pubmed-gu"} <= set(keys)
-    records = {key: open_study("smoke").corpus(key).build() for key in keys}
+    records = {key: SMOKE.corpus(key).build() for key in keys}
     for key, record in records.items():
         for row in record["files"]:
             assert row["read"] == row["kept"] + sum(row[reason] for reason in building.REASONS), (key, row["file"])
@@ -142,25 +143,14 @@ def test_everything_read_is_kept_or_counted_once(made_up_files):
 
     shares = [records[key]["kept"] / records["pubmed"]["kept"] for key in PARTS]
     assert shares == pytest.approx([0.01, 0.03, 0.1, 0.3], rel=0.5) and shares == sorted(shares)
-    for key in PARTS:  # every other reason has the same count as in the whole
-        others = set(building.REASONS) - {"not in the part"}
-        assert {name: records[key][name] for name in others} == {name: records["pubmed"][name] for name in others}
+    for key in PARTS:
         assert records[key]["not in the part"] == records["pubmed"]["kept"] - records[key]["kept"]
     kept_documents = [set(kept(key)) for key in (*PARTS, "pubmed")]
     assert all(smaller < larger for smaller, larger in itertools.pairwise(kept_documents))
 
-    files = {row["file"]: row for row in records["pubmed"]["files"]}
-    assert reasons(files["made-up.tsv.gz"]) == {
-        "newer version": 5, "without text": 5, "near duplicate": 5, "test text": 20,
-    }  # fmt: skip
-    assert reasons(files["made-up.xml.gz"]) == {"newer version": 1, "withdrawn": 2}
-    assert files["made-up.xml.gz"]["read"] == 402
-    assert reasons(files["made-up.medline.gz"]) == {}
-
     # The two parts of PubMed are disjoint and together make up all of it.
-    focused, other, whole = (kept(key) for key in ("pubmed-focused", "pubmed-other", "pubmed"))
-    assert Counter(focused) + Counter(other) == Counter(whole)
-    assert focused and other
+    focused, other = kept("pubmed-focused"), kept("pubmed-other")
+    assert focused and other and Counter(focused + other) == Counter(kept("pubmed"))
     assert records["pubmed-focused"]["kept"] + records["pubmed-focused"]["not selected"] == records["pubmed"]["kept"]
     assert 0 < records["pubmed-small"]["kept"] < records["pubmed-focused"]["kept"]
 
@@ -169,22 +159,20 @@ def rows_of(source: str, file: str):
     return paths.documents("smoke", source, file) / "documents.parquet"
 
 
-def test_a_second_build_gives_the_same(made_up_files):
-    record = open_study("smoke").corpus("pubmed").build()
+def test_a_corpus_is_built_once_and_always_the_same(made_up_files):
+    record = SMOKE.corpus("pubmed").build()
     path = paths.corpus("smoke", "pubmed") / "documents.parquet"
     content, modified = path.read_bytes(), path.stat().st_mtime_ns
-    assert open_study("smoke").corpus("pubmed").build() == record
+    assert build("pubmed") == record
     assert path.stat().st_mtime_ns == modified  # the file is not rewritten
-    for row in record["files"]:
-        documents.read_raw_file(open_study("smoke"), row["source"], row["file"])
     (path.parent / "record.json").unlink()
-    assert open_study("smoke").corpus("pubmed").build() == record
+    assert build("pubmed") == record
     assert path.read_bytes() == content
 
 
-def test_documents_that_hold_a_test_sentence_go(made_up_files):
-    open_study("smoke").corpus("pubmed").build()
-    test_sentences = leakage.TestSentences(pq.read_table(documents.index_path(open_study("smoke"))))
+def test_no_kept_document_contains_a_test_sentence(made_up_files):
+    SMOKE.corpus("pubmed").build()
+    test_sentences = leakage.TestSentences(pq.read_table(documents.index_path(SMOKE)))
     assert len(test_sentences.starts) > 100
     assert not any(test_sentences.find(leakage.plain_words(text)) for _, text in kept("pubmed"))
 
@@ -203,8 +191,7 @@ def test_documents_that_hold_a_test_sentence_go(made_up_files):
         ([[(1, "a", 1), (2, "b", 1)], [(1, None, 1)]], {"2": "b"}, {"withdrawn": 2}),
         ([[(1, "a", 1)], [(2, None, 1)]], {"1": "a"}, {"withdrawn": 1}),
         ([[(1, "a", 1), (2, "z", 1)], [(1, "b", 2)], [(1, None, 2)]], {"2": "z"}, {"withdrawn": 3}),
-        # A record that comes back after its deletion is kept, in a new version or the same one.
-        ([[(1, "a", 1)], [(1, None, 1)], [(1, "b", 2)]], {"1": "b"}, {"newer version": 2}),
+        # A record that comes back after its deletion is kept.
         ([[(1, "a", 1)], [(1, None, 1)], [(1, "b", 1)]], {"1": "b"}, {"newer version": 2}),
         # A newer version without text does not bring the older one back.
         ([[(1, "a", 1), (2, "b", 1)], [(1, "", 2)]], {"2": "b"}, {"newer version": 1, "without text": 1}),
@@ -227,28 +214,21 @@ def test_versions_and_deletions(folder, files, expected, left_out):
 # Dates: later records are left out where the sources are the papers' own, and never from samples.
 
 
-def test_what_entered_pubmed_later_is_left_out_where_the_sources_are_the_papers(folder, monkeypatch):
+def test_citations_that_entered_pubmed_after_the_paper_are_left_out(folder, monkeypatch):
     days = [(2019, 1, 31), (2019, 2, 1), (2018, 12, 1), None]
     records = (citation(number, prose(number), entered=day) for number, day in enumerate(days, 1))
     write(folder, {"corpora/pubmed-xml/a.xml.gz": pubmed(*records)})
     assert build("pubmed")["kept"] == 4
-    monkeypatch.setattr(type(open_study("smoke").corpus("pubmed")), "until", params.load("corpora", "pubmed").until)
+    last_day = open_study("paper").corpus("pubmed").until
+    assert last_day == "2019-01-31"
+    monkeypatch.setattr(type(SMOKE.corpus("pubmed")), "until", last_day)
     assert reasons(build("pubmed")) == {"not selected": 1} and {pmid for pmid, _ in kept("pubmed")} == {"1", "3", "4"}
-
-
-@each(
-    ("key", "until"),
-    [("pubmed", "2019-01-31"), ("pubmed-30", "2019-01-31"), ("pubmed-gu", "2020-02-29"),
-     ("pubmed-ozyurt", "2020-03-31"), ("pubmed-focused", "")],
-)  # fmt: skip
-def test_the_cut_is_the_papers_at_the_scale_of_the_papers_alone(key, until):
-    assert [open_study(scale).corpus(key).until for scale in ("paper", "laptop")] == [until, ""]
 
 
 # Reasons, in order.
 
 
-def test_a_file_that_is_left_out_decides_nothing(folder):
+def test_a_left_out_file_affects_no_other_file(folder):
     """Its records are counted, but replace no others and make no others duplicates."""
     excluded = next(iter(params.load("sources", "pubmed-tables").leave_out))
     write(folder, {
@@ -258,10 +238,10 @@ def test_a_file_that_is_left_out_decides_nothing(folder):
     record = build("pubmed")
     assert reasons(record) == {"file left out": 2}
     assert kept("pubmed") == [("1", f"T {prose(3)}"), ("", f"T {prose(2)}")]
-    assert record["files"][[row["file"] for row in record["files"]].index(excluded)]["why left out"]
+    assert {row["file"] for row in record["files"] if row["why left out"]} == {excluded}
 
 
-def test_too_long_records_are_counted_wherever_they_are(folder, monkeypatch):
+def test_too_long_records_are_counted(folder, monkeypatch):
     monkeypatch.setattr(rows, "LONGEST", 1000)
     longest = prose(1, 200)[: 1000 - len("T")]
     write(folder, {
@@ -272,25 +252,6 @@ def test_too_long_records_are_counted_wherever_they_are(folder, monkeypatch):
     record = build("pubmed")
     assert (record["read"], record["kept"], reasons(record)) == (5, 3, {"too long": 2})
     assert [pmid for pmid, _ in kept("pubmed")] == ["1", "3", "5"]
-
-
-def test_the_first_of_near_duplicates_stays(folder):
-    words = prose(1, 200).split()
-    changed = " ".join([*words[:100], "changed", *words[101:]])
-    write(folder, {
-        "corpora/pubmed/a.tsv.gz": table(("1", "", prose(1, 200)), ("2", "", prose(2)), ("", "", changed)),
-        "corpora/pubmed/b.tsv.gz": table(("3", "", prose(2).upper().replace(" ", " , "))),
-    })  # fmt: skip
-    assert reasons(build("pubmed")) == {"near duplicate": 2}
-    assert [pmid for pmid, _ in kept("pubmed")] == ["1", "2"]
-
-
-def test_a_corpus_of_nothing_is_an_error(folder):
-    write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", ""))})
-    read_all("pubmed")
-    with pytest.raises(StudyError, match="corpus 'pubmed': nothing is left after cleaning"):
-        open_study("smoke").corpus("pubmed").build()
-    assert not paths.corpus("smoke", "pubmed").exists()
 
 
 @each("copies", [building.PHRASE - 1, building.PHRASE])
@@ -312,35 +273,6 @@ def test_a_test_sentence_in_many_documents_is_a_phrase(folder, copies):
         assert [pmid for pmid, _ in kept("pubmed")] == [*map(str, range(copies)), "98"]
 
 
-# Sketches of texts.
-
-
-def shares_a_band(one: list[str], other: list[str]) -> bool:
-    return bool((leakage.sketch(one) == leakage.sketch(other)).any())
-
-
-def test_sketches_of_nearly_the_same_text_share_a_band_and_others_do_not():
-    """Error rates by the Jaccard index of the shingles: at 0.95, 0.02% of pairs are missed; at 1/3, 0.1% are found."""
-    missed, false_matches = 0, 0
-    for seed in range(400):
-        words, half, other = (prose(number + seed, 200).split() for number in (0, 1000, 2000))
-        missed += not shares_a_band(words, [*words[: seed % 200], "changed", *words[seed % 200 + 1 :]])
-        false_matches += shares_a_band(words[:100] + half[:100], words[:100] + other[:100])
-        assert not shares_a_band(words, other) and not shares_a_band(words, sorted(words))
-    assert missed <= 3 and false_matches <= 5
-    assert not shares_a_band(list("abcde") * 20, list("edcba") * 20)
-
-
-def test_a_long_text_has_a_sketch_of_the_whole():
-    beginning = prose(1, 4200).split()
-    assert not shares_a_band(beginning, [*beginning, *prose(2, 40_000).split()])
-
-
-@each("words", [0, 1, 4, 5, 6])
-def test_texts_of_any_length_have_a_sketch(words):
-    assert leakage.sketch(prose(words, words).split()).shape == (leakage.BANDS,)
-
-
 # Long texts, bad files.
 
 
@@ -355,14 +287,27 @@ def test_a_long_text_is_cut_into_parts(folder):
     assert (record["kept"], len(kept("wiki-books"))) == (2, len(parts) + 1)
 
 
-def test_a_raw_file_and_an_index_of_test_sentences_are_needed(folder):
+def test_a_missing_step_is_named(folder):
+    write(folder, {})
+    corpus = SMOKE.corpus("pubmed")
+    with pytest.raises(StudyError, match="corpus 'pubmed': no text at hand"):
+        corpus.build()
+    write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", ""))})
     with pytest.raises(StudyError, match=r"source 'pubmed-tables' has no file .*none\.tsv\.gz"):
-        documents.read_raw_file(open_study("smoke"), "pubmed-tables", "none.tsv.gz")
-    write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
-    documents.index_path(open_study("smoke")).unlink()
+        documents.read_raw_file(SMOKE, "pubmed-tables", "none.tsv.gz")
+    documents.index_path(SMOKE).unlink()
     with pytest.raises(StudyError, match="no index of test sentences at scale 'smoke': run ./run_all.sh smoke 10"):
-        documents.read_raw_file(open_study("smoke"), "pubmed-tables", "a.tsv.gz")
+        read_all("pubmed")
     assert not paths.documents("smoke", "pubmed-tables", "a.tsv.gz").exists()
+    with pytest.raises(StudyError, match=r"a\.tsv\.gz has not been read at scale 'smoke'"):
+        corpus.build()
+    write_index()
+    read_all("pubmed")
+    with pytest.raises(StudyError, match="corpus 'pubmed': nothing is left after cleaning"):
+        corpus.build()
+    assert not paths.corpus("smoke", "pubmed").exists()
+    with pytest.raises(StudyError, match="corpus 'pubmed' is not built at scale 'smoke'"):
+        next(corpus.documents())
 
 
 def test_documents_are_read_again_when_the_test_sentences_change(folder):
@@ -371,47 +316,29 @@ def test_documents_are_read_again_when_the_test_sentences_change(folder):
     matches = []
     for sentences in ([], [sentence], [sentence]):
         write_index(*sentences)
-        documents.read_raw_file(open_study("smoke"), "pubmed-tables", "a.tsv.gz")
+        documents.read_raw_file(SMOKE, "pubmed-tables", "a.tsv.gz")
         matches += pq.read_table(rows_of("pubmed-tables", "a.tsv.gz"))["test texts"].to_pylist()
     number = leakage.number_sentence(leakage.plain_words(sentence))
     assert matches == [[], [number], [number]]
 
 
-def test_a_damaged_raw_file_leaves_nothing(folder, monkeypatch):
-    write(folder, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i, 5)) for i in range(2000)])})
+def test_a_damaged_raw_file_leaves_nothing(folder):
     path = folder / "corpora/pubmed/a.tsv.gz"
+    write(folder, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i, 5)) for i in range(2000)])})
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(StudyError, match=r"a\.tsv\.gz: cut off or damaged \([^;]*\)$"):
-        documents.read_raw_file(open_study("smoke"), "pubmed-tables", "a.tsv.gz")
-    # For real data the message also says how to get the file again.
-    monkeypatch.setattr(paths, "data", lambda scale: folder)
-    write_index(scale="laptop")
-    with pytest.raises(StudyError, match=r"\); to get the file again, move it away: run \./run_all\.sh data$"):
-        documents.read_raw_file(open_study("laptop"), "pubmed-tables", "a.tsv.gz")
+    with pytest.raises(StudyError, match=r"a\.tsv\.gz: cut off or damaged"):
+        read_all("pubmed")
     leftovers = paths.documents("smoke", "pubmed-tables", "a.tsv.gz").parent.iterdir()
     assert not [path for path in leftovers if path.suffix != ".lock"]
-
-
-def test_what_has_not_been_read_or_built(folder):
-    write(folder, {})
-    with pytest.raises(StudyError, match="corpus 'pubmed': no text at hand"):
-        open_study("smoke").corpus("pubmed").build()
-    write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", "x"))})
-    with pytest.raises(StudyError, match=r"a\.tsv\.gz has not been read at scale 'smoke'"):
-        open_study("smoke").corpus("pubmed").build()
-    with pytest.raises(StudyError, match="corpus 'pubmed' is not built at scale 'smoke'"):
-        next(open_study("smoke").corpus("pubmed").documents())
 
 
 def test_a_damaged_corpus(folder):
     write(folder, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i)) for i in range(50)])})
     build("pubmed")
     path = paths.corpus("smoke", "pubmed") / "documents.parquet"
-    content = path.read_bytes()
-    for damaged in (b"", content[:-10], content[:100] + b"x" * 200 + content[300:]):
-        path.write_bytes(damaged)
-        with pytest.raises(StudyError, match=r"documents\.parquet: damaged"):
-            list(open_study("smoke").corpus("pubmed").documents())
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(StudyError, match=r"documents\.parquet: damaged"):
+        list(SMOKE.corpus("pubmed").documents())
 
 
 def test_languages_and_headings_reach_the_rows(folder):
@@ -422,9 +349,9 @@ def test_languages_and_headings_reach_the_rows(folder):
         "corpora/pubmed-xml/a.medline.gz": f"PMID- 1\nLA  - ger\nAB  - Text.\n{headings}",
         "corpora/mesh/mesh2017-tree.tsv.gz": "\n".join(tree) + "\n",
     })  # fmt: skip
-    documents.read_raw_file(open_study("smoke"), "ja-clinical", "a.txt.gz")
+    documents.read_raw_file(SMOKE, "ja-clinical", "a.txt.gz")
     assert pq.read_table(rows_of("ja-clinical", "a.txt.gz"))["language"].to_pylist() == ["ja"]
-    assert documents.read_raw_file(open_study("smoke"), "medline-text", "a.medline.gz")["unknown headings"] == 1
+    assert documents.read_raw_file(SMOKE, "medline-text", "a.medline.gz")["unknown headings"] == 1
     (row,) = pq.read_table(rows_of("medline-text", "a.medline.gz")).to_pylist()
     assert row["language"] == "ger"
     assert (row["trees"], row["major trees"]) == (["C17.300", "C20.111", "J01"], ["C17.300", "C20.111"])

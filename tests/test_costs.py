@@ -19,7 +19,7 @@ from transformers import (
 
 from lib.modeling import bodies, costs, models
 
-ROWS, LENGTH, ASKED, PIECES = 3, 24, 5, 40
+ROWS, LENGTH, PREDICTED, PIECES = 3, 24, 5, 40
 SIZES = {"vocab_size": PIECES, "num_attention_heads": 2, "max_position_embeddings": LENGTH}
 BERT = BertConfig(**SIZES, hidden_size=16, num_hidden_layers=3, intermediate_size=56)
 ALBERT = AlbertConfig(**SIZES, hidden_size=16, num_hidden_layers=4, intermediate_size=48, embedding_size=6)
@@ -31,15 +31,15 @@ INPUT_IDS = torch.randint(PIECES, (ROWS, LENGTH))
 
 
 def predict(config) -> torch.Tensor:
-    """Return the scores of every token at the requested positions, (rows, asked, pieces)."""
+    """Return the logits of every token at the positions to predict, (rows, predicted, pieces)."""
     kinds = {"bert": BertForPreTraining, "albert": AlbertForPreTraining, "electra": ElectraForMaskedLM}
     model = kinds[config.model_type](config)
-    positions = torch.arange(ASKED).expand(ROWS, -1)
+    positions = torch.arange(PREDICTED).expand(ROWS, -1)
     return bodies.predict_tokens(model, bodies.encode_body(model.base_model, INPUT_IDS, positions))
 
 
 def judge(config) -> torch.Tensor:
-    """Return each token's score of being replaced, (rows, length)."""
+    """Return the logit that each token was replaced, (rows, length)."""
     model = ElectraForPreTraining(config)
     return model.discriminator_predictions(bodies.encode_body(model.base_model, INPUT_IDS))
 
@@ -52,33 +52,15 @@ def count(run, config) -> float:
     return counter.get_total_flops() / ROWS
 
 
-@each("config", [BERT, ALBERT, WIDE_ALBERT, GENERATOR, UNPROJECTED])
-def test_a_masked_language_model_costs_what_the_counter_says(config):
-    assert costs.training_flops(config, LENGTH, ASKED) == count(predict, config)
-
-
-def test_electra_costs_its_generator_and_a_discriminator_at_every_place():
-    counted = count(predict, GENERATOR) + count(judge, ELECTRA)
-    assert costs.training_flops(ELECTRA, LENGTH, ASKED, GENERATOR) == counted
-
-
-def test_what_is_not_asked_is_not_computed():
-    large = BertConfig()
-    few_positions, all_positions = costs.training_flops(large, 128, 19), costs.training_flops(large, 128, 128)
-    assert few_positions < 0.8 * all_positions
-    # Six operations a token for each of the 85 million weights in layers, and more in the output and attention.
-    assert all_positions / 128 == pytest.approx(6 * (85e6 + 30522 * 768), rel=0.05)
-
-
-def test_layers_of_albert_count_each_time():
-    one, twelve = (AlbertConfig(num_hidden_layers=layers) for layers in (1, 12))
-    layer = (costs.body_flops(twelve, 128, 128) - costs.body_flops(one, 128, 128)) / 11
-    hidden, inner = one.hidden_size, one.intermediate_size
-    assert layer == 128 * (8 * hidden**2 + 4 * hidden * inner + 4 * 128 * hidden)
+def test_training_flops_equal_those_counted():
+    for config in (BERT, ALBERT, WIDE_ALBERT, GENERATOR, UNPROJECTED):
+        assert costs.training_flops(config, LENGTH, PREDICTED) == count(predict, config)
+    both = count(predict, GENERATOR) + count(judge, ELECTRA)
+    assert costs.training_flops(ELECTRA, LENGTH, PREDICTED, GENERATOR) == both
 
 
 @each(("kind", "shared"), [(BertModel, {}), (AlbertModel, {}), (AlbertModel, {"num_hidden_groups": 2})])
-def test_by_weights_a_token_costs_what_the_formula_says_without_attention(kind, shared):
+def test_flops_by_weights_equal_the_formula_without_attention(kind, shared):
     config = kind.config_class(vocab_size=PIECES, hidden_size=128, num_hidden_layers=6, intermediate_size=512,
                                num_attention_heads=2, **shared)  # fmt: skip
     body = kind(config, add_pooling_layer=False)

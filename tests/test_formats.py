@@ -6,8 +6,9 @@ The golden files are in golden.py. For a new reader, add a golden file there and
 import bz2
 import gzip
 import re
-import tarfile
 import tempfile
+import warnings
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -15,26 +16,20 @@ from conftest import each
 from golden import (
     ABSTRACTS,
     BIOSSES,
-    BLUE,
-    CANDIDATES,
     CONCEPTS,
     ENTITIES,
     FALSE,
     FILE,
     FORMATS,
-    GAD,
     HOC,
-    IDEAL,
     JMED,
     KNOWTATOR,
-    PIPES,
     PUBTATOR,
     RELATED,
     ddi_corpus,
     golden,
     lim,
     nli,
-    pubmedqa,
     scibert,
     sentence,
     squad,
@@ -85,219 +80,118 @@ def xml(old: str, new: str) -> dict[str, str]:
 
 # Format, content of the damaged file (or of several by name, None for a missing one), a part of the message.
 DAMAGES = [
+    # Tables: read_columns, read_json_rows, read_csv and read_members, which most formats share.
     ("chemprot", {"abstracts.tsv": "7\tsecret\n"}, "abstracts.tsv:1: expected 3 columns, found 2"),
+    ("lim", zipped({"dev": ""}), "file: dev: empty file"),
+    ("lim", zipped({"dev": lim().encode() + b"\xff"}), "file: dev:2: not UTF-8"),
+    ("lim", zipped({"other": lim()}), "file: dev: no such member"),
+    ("lim", zipped({"dev": lim("secret")}), "file: dev:1: expected the label 0, 1, 2, 3, 4, 5"),
+    ("lim", zipped({"dev": lim() + lim()}), "file: dev:2: an id that is empty or came before"),
+    ("lim", zipped({"dev": lim(ids="7\tT1\t")}), "file: dev:1: an id that is empty or came before"),
+    ("lim", zipped({"dev": lim(words="bc6entc, bc6entc, secret")}), "file: dev:1: expected bc6entc and bc6entg, fo"),
+    ("bioelectra", "sentence\tlabel\n", "file: no rows in the file"),
+    ("bioelectra", "secret\tsecret\n", "file:1: expected the header sentence, label"),
+    ("bioelectra", 'sentence\tlabel\nBC6ENTC "BC6ENTG secret\tFalse\n', "file:2: a quotation mark"),
+    ("gad", "index\tsentence\tlabel\n@GENE$ @DISEASE$\t1\n", "file:2: expected 3 columns, found 2"),
+    ("biosses", f"{BIOSSES}1\t \t{SECRET}\t1\n", "file:2: one of the two texts is blank"),
+    ("biosses", f"{BIOSSES}1\tA\tB\t{SECRET}\n", "file:2: expected a score of 0 to 4"),
+    ("biosses", f"{BIOSSES}1\t{SECRET}\tB\tnan\n", "file:2: expected a score of 0 to 4"),
+    ("medsts", f"{SECRET}\tB\t5.5\n", "file:1: expected a score of 0 to 5"),
+    ("mednli", nli().replace("sentence1", SECRET), "file:1: expected a text under sentence1"),
+    ("docclsjp", f"id,label\n1,{SECRET}\n", "file:1: expected the columns id, text, label"),
+    ("docclsjp", f"id,text,text,label\n1,{SECRET},b,c\n", "file:1: expected the columns"),
+    ("docclsjp", f"id,text,label\n1,{SECRET}\n", "file:2: expected 3 columns, found 2"),
+    ("docclsjp", f'id,text,label\n1,"{SECRET}\n', "file:2: not CSV"),
+    ("docclsjp", f"id,text,label\n1, ,{SECRET}\n", "file:2: a blank text or label"),
+    ("jmed", JMED.replace("」", ""), "file:4: expected a question over a document"),
+    ("jmed", JMED.replace(",B\n", f",{SECRET}\n"), "file:4: expected a question over a document"),
+    # Relations.
     ("chemprot", {"abstracts.tsv": ABSTRACTS + "7\tsecret\tsecret\n"}, "abstracts.tsv:2: no PMID of its own"),
-    ("chemprot", {"abstracts.tsv": "secret\tsecret\tsecret\n"}, "abstracts.tsv:1: no PMID of its own"),
-    ("chemprot", {"entities.tsv": "7\tT1\tCHEMICAL\t0\t4\n"}, "entities.tsv:1: expected 6 columns, found 5"),
     ("chemprot", {"entities.tsv": ENTITIES + "7\tT7\tsecret\t0\t4\tIron\n"},
      "entities.tsv:7: expected CHEMICAL, GENE-Y, GENE-N and two offsets"),
-    ("chemprot", {"entities.tsv": "7\tT1\tCHEMICAL\t-1\t4\tIron\n"}, "entities.tsv:1: expected CHEMICAL"),
     ("chemprot", {"entities.tsv": "7\tT1\tCHEMICAL\t1\t5\tsecret\n"},
      "entities.tsv:1: the entity is not in its document at 1 to 5"),
     ("chemprot", {"entities.tsv": "7\tT1\tCHEMICAL\t900\t900\t\n"}, "entities.tsv:1: the entity is not in its"),
-    ("chemprot", {"entities.tsv": "8\tT1\tCHEMICAL\t0\t6\tsecret\n"}, "entities.tsv:1: the entity is not in its"),
     ("chemprot", {"entities.tsv": ENTITIES + "7\tT1\tCHEMICAL\t0\t4\tIron\n"}, "entities.tsv:7: no entity id of its"),
-    ("chemprot", {"entities.tsv": "7\tsecret\tCHEMICAL\t0\t4\tIron\n"}, "entities.tsv:1: no entity id of its own"),
     ("chemprot", {"relations.tsv": "7\tsecret\tY \tX\tArg1:T1\tArg2:T2\n"}, "relations.tsv:1: expected the label CPR"),
-    ("chemprot", {"relations.tsv": "7\tCPR:3\tArg1:T1\tArg2:T2\n"}, "relations.tsv:1: expected 6 columns, found 4"),
     ("chemprot", {"relations.tsv": "7\tCPR:3\tY \tX\tArg1:T2\tArg2:T1\n"},
      "relations.tsv:1: expected Arg1 of a chemical and Arg2 of a gene"),
-    ("chemprot", {"relations.tsv": "7\tCPR:3\tY \tX\tArg1:T1\tArg2:T99\n"}, "relations.tsv:1: expected Arg1"),
-    ("chemprot", {"relations.tsv": "8\tCPR:3\tY \tX\tsecret\tArg2:T2\n"}, "relations.tsv:1: expected Arg1"),
-    ("chemprot-table", "7.T1.T2 @CHEMICAL$ secret @GENE$ false\n", "file:1: expected 3 columns, found 1"),
-    ("chemprot-table", "7.T1.T2\t@CHEMICAL$ and @GENE$\tsecret\n", "file:1: expected the label false, CPR:3"),
-    ("lim", zipped({"dev": ""}), "file: dev: empty file"),
-    ("lim", zipped({"dev": lim("secret")}), "file: dev:1: expected the label 0, 1, 2, 3, 4, 5"),
-    ("lim", zipped({"dev": "secret\tsecret\n"}), "file: dev:1: expected 6 columns, found 2"),
-    ("lim", zipped({"dev": lim() + lim("6")}), "file: dev:2: expected the label 0, 1, 2, 3, 4, 5"),
-    ("lim", zipped({"dev": lim() + lim()}), "file: dev:2: an id that is empty or came before"),
-    ("lim", zipped({"dev": lim(ids="7\tT1\t")}), "file: dev:1: an id that is empty or came before"),
-    ("lim", zipped({"dev": lim(words="secret")}), "file: dev:1: expected bc6entc and bc6entg, found 0 dummies"),
-    ("lim", zipped({"dev": lim(words="bc6entc, bc6entc, secret")}), "file: dev:1: expected bc6entc and bc6entg, fo"),
-    ("lim", zipped({"dev": lim().encode() + b"\xff"}), "file: dev:2: not UTF-8"),
-    ("lim", zipped({"other": lim()}), "file: dev: no such member"),
-    ("bioelectra", "sentence\tlabel\n", "file: no rows in the file"),
-    ("bioelectra", "secret\tsecret\n", "file:1: expected the header sentence, label"),
-    ("bioelectra", "sentence\tlabel\nsecret\n", "file:2: expected 2 columns, found 1"),
-    ("bioelectra", "sentence\tlabel\nBC6ENTC BC6ENTG\tsecret\n", "file:2: expected the label False, CPR:3"),
-    ("bioelectra", "sentence\tlabel\nsecret\tFalse\n", "file:2: expected BC6ENTC and BC6ENTG, found 0 dummies"),
-    ("bioelectra", 'sentence\tlabel\nBC6ENTC "BC6ENTG secret\tFalse\n', "file:2: a quotation mark"),
     ("scibert", scibert() + "secret", "file:2: not JSON"),
     ("scibert", '["secret"]\n', "file:1: not a JSON object"),
-    ("scibert", scibert(text="[[ secret ]] << a >>"), "file:1: expected a text with << >> and then"),
     ("scibert", scibert(text=["secret"]), "file:1: expected a text"),
-    ("scibert", scibert(label="secret"), "file:1: expected the label ACTIVATOR"),
-    ("scibert", scibert(label=["secret"]), "file:1: expected the label"),
     ("ddi", ddi(sentence("secret", {"2-6": "cret"})), "a b.xml: sentence s, entity 1: does not stand at its offsets"),
-    ("ddi", ddi(sentence("secret", {"4-2": "c"})), "entity 1: does not stand at its offsets"),
-    ("ddi", ddi(sentence("secret", {"0-1": "cr"})), "entity 1: does not stand at its offsets"),
-    ("ddi", ddi(sentence("secret", {"0-1;4-9": "se et"})), "entity 1: does not stand at its offsets"),
     ("ddi", ddi(sentence("secret x", {"2-3;6-6": "ec x"})), "entity 1: does not stand at its offsets"),
     ("ddi", ddi(sentence("secret", {"": "secret"})), "entity 1: expected a charOffset such as"),
-    ("ddi", ddi(sentence("secret", {"0-1;": "se"})), "entity 1: expected a charOffset such as"),
     ("ddi", ddi(sentence("secret", TWO).replace("e1", "e0")), "entity 2: no id of its own"),
     ("ddi", ddi(sentence("secret", TWO, f"e0 e7 {FALSE}")), "a b.xml: pair p0 names an unknown entity"),
     ("ddi", ddi(sentence("secret", TWO, f"e0 e0 {FALSE}")), "pair p0 names an unknown entity"),
-    ("ddi", ddi(sentence("secret", TWO, 'e0 e1 ddi="secret"')), "pair p0: expected ddi true or false"),
     ("ddi", ddi(sentence("secret", TWO, 'e0 e1 ddi="true" type="secret"')), "and the type mechanism, effect"),
     ("ddi", ddi(2 * sentence("secret", TWO, f"e0 e1 {FALSE}")), "pair p0 has no id of its own"),
     ("ddi", ddi(sentence("secret", TWO)), "files.tsv: no pair in its files"),
     ("ddi", ddi("secret"), "a b.xml: not a document with sentences"),
     ("ddi", ddi("<sentence text='secret'>"), "a b.xml:1: not well-formed XML"),
-    ("ddi", ddi("<sentence text='&secret;'/>"), "a b.xml:1: not well-formed XML"),
     ("ddi", ddi("<sentence text='a'>&x;</sentence>", ENTITY), "entities of its own"),
-    ("ddi", ddi("<sentence text='a'/>", ENTITY.replace('"ha"', 'SYSTEM "file:///etc/hostname"')), "entities of its"),
-    ("ddi", {"files.tsv": "train_dataset/DrugBank/a b.xml,test_dataset/MedLine/9.xml"}, "MedLine/9.xml: no such mem"),
     ("ddi", {"files.tsv": "train_dataset/DrugBank/a b.xml\nsecret\n"},
      "files.tsv:2: expected names such as train_dataset/DrugBank"),
-    ("ddi", {"files.tsv": "train_dataset/DrugBank/../x.xml"}, "files.tsv:1: expected names"),
-    ("ddi", {"files.tsv": "/train_dataset/DrugBank/x.xml"}, "files.tsv:1: expected names"),
-    ("ddi-table", "p\tsecret\n", "file:1: expected 3 columns, found 2"),
-    ("ddi-table", "p\t@DRUG$ @DRUG$\tsecret\n", "file:1: expected the label DDI-false"),
-    ("ddi-table", "p\t@DRUG$ secret\tDDI-int\n", "file:1: expected @DRUG$ and @DRUG$, found 1 dummies"),
-    ("ddi-table", "p\t@DRUG$ @DRUG-DRUG$\tDDI-int\n", "found 2 dummies"),
-    ("ddi-table", 2 * "p\t@DRUG-DRUG$\tDDI-int\n", "file:2: an id that is empty or came before"),
-    ("ddi-table", "\t@DRUG-DRUG$\tDDI-int\n", "file:1: an id that is empty or came before"),
-    ("gad", "index\tsentence\tlabel\n", "file: no rows in the file"),
-    ("gad", "0\tsecret\t1\n", "file:1: expected 2 columns, found 3"),
-    ("gad", "index\tsentence\tlabel\n@GENE$ @DISEASE$\t1\n", "file:2: expected 3 columns, found 2"),
-    ("gad", "@GENE$ @DISEASE$\tsecret\n", "file:1: expected the label 0, 1"),
-    ("gad", GAD + "@GENE$ secret\t1\n", "file:3: expected @GENE$ and @DISEASE$, found 1 dummies"),
-    ("gad", "@GENE$ @GENE$ @DISEASE$\t1\n", "file:1: expected @GENE$ and @DISEASE$, found 3 dummies"),
-    ("gad", "index\tsentence\tlabel\n" + 2 * "3\t@GENE$ @DISEASE$\t1\n", "file:3: an id that is empty or came before"),
-    ("gad-archive", tarred({"GAD/1/train.tsv": ""}), "file: GAD/1/train.tsv: empty file"),
-    ("gad-archive", tarred({"GAD/2/train.tsv": GAD}), "file: GAD/1/train.tsv: no such member"),
-    ("biosses", f"{BIOSSES}1\t{SECRET}\tB\n", "file:2: expected 4 columns, found 3"),
-    ("biosses", f"{BIOSSES}1\tA\tB\t1\n1\t{SECRET}\tB\t2\n", "file:3: an id that is empty or came before"),
-    ("biosses", f"{BIOSSES}1\t \t{SECRET}\t1\n", "file:2: one of the two texts is blank"),
-    ("biosses", f"{BIOSSES}1\tA\tB\t{SECRET}\n", "file:2: expected a score of 0 to 4"),
-    ("biosses", f"{BIOSSES}1\t{SECRET}\tB\t4.1\n", "file:2: expected a score of 0 to 4"),
-    ("biosses", f"{BIOSSES}1\t{SECRET}\tB\tnan\n", "file:2: expected a score of 0 to 4"),
-    ("biosses", f"{SECRET}\tb\tc\td\n", "file:1: expected the header pair_id, sent1, sent2, score"),
-    ("biosses", BIOSSES, "file: no rows in the file"),
-    ("medsts", f"A\tB\t1\n{SECRET}\tB\n", "file:2: expected 3 columns, found 2"),
-    ("medsts", f"{SECRET}\tB\t5.5\n", "file:1: expected a score of 0 to 5"),
-    ("medsts-blue", f"{BLUE.replace('score', SECRET)}0\tx\t-\t-\tA\tB\t1\n", "file:1: expected 3 columns, found 7"),
-    ("medsts-blue", f"{BLUE}0\tx\t-\t-\tA\tB\t1\n0\tx\t-\t-\t{SECRET}\tB\t1\n", "file:3: an id that is empty or"),
-    ("mednli", nli(gold_label=SECRET), "file:1: expected the label entailment, contradiction, neutral"),
-    ("mednli", nli().replace("sentence1", SECRET), "file:1: expected a text under sentence1"),
-    ("mednli", nli(sentence2=["B", SECRET]), "file:1: expected a text under sentence2"),
-    ("mednli", f'{{"pairID": "{SECRET}', "file:1: not JSON"),
-    ("mednli", f'["{SECRET}"]\n', "file:1: not a JSON object"),
-    ("mednli", nli() + nli(sentence1=SECRET), "file:2: an id that is empty or came before"),
-    ("pubmedqa", pubmedqa(label=SECRET), "file:1: expected the label yes, no, maybe"),
-    ("pubmedqa", pubmedqa(id=7, sentence1=SECRET), "file:1: expected a text under id"),
-    ("yesno", f"q1\t{SECRET}\tB\tmaybe\n", "file:1: expected the label yes, no"),
-    ("yesno", f"q1\t{SECRET} B yes\n", "file:1: expected 4 columns, found 2"),
-    ("yesno-ideal", f"{IDEAL}{SECRET}\tA?\tB\n", "file:2: expected the label 1, 0"),
-    ("yesno-ideal", f"{IDEAL}{SECRET}\tB\n", "file:2: expected 3 columns, found 2"),
-    ("yesno-ideal", f"{SECRET}\tquestion\tideal_answer\n", "file:1: expected the header yesno_label, question, ide"),
-    ("candidates", f"{CANDIDATES}{SECRET}\tA?\tB\n", "file:2: expected the label 0, 1"),
-    ("candidates", f"{CANDIDATES}{SECRET}\tB\n", "file:2: expected 3 columns, found 2"),
-    ("docclsjp", "id,text,label\n", "file: no rows"),
-    ("docclsjp", f"{SECRET},text,label\n1,a,b\n", "file:1: expected the columns id, text, label"),
-    ("docclsjp", f"id,label\n1,{SECRET}\n", "file:1: expected the columns id, text, label"),
-    ("docclsjp", f"id,text,text,label\n1,{SECRET},b,c\n", "file:1: expected the columns"),
-    ("docclsjp", f"id,text,label\n1,{SECRET}\n", "file:2: expected 3 columns, found 2"),
-    ("docclsjp", f'id,text,label\n1,"{SECRET}\n', "file:2: not CSV"),
-    ("docclsjp", f'id,text,label\n1,"{SECRET}"x,b\n', "file:2: not CSV"),
-    ("docclsjp", f"id,text,label\n1,a,b\n1,{SECRET},b\n", "file:3: an id that is empty or came before"),
-    ("docclsjp", f"id,text,label\n1, ,{SECRET}\n", "file:2: a blank text or label"),
-    ("jmed", f"tag,question,answer\nx,{SECRET},A\n", "file:1: expected the columns tag, question"),
-    ("jmed", JMED.replace("」", ""), "file:4: expected a question over a document"),
-    ("jmed", JMED.replace(",B\n", f",{SECRET}\n"), "file:4: expected a question over a document"),
-    ("jmed", JMED.replace("x,y,A", f",{SECRET},A"), "file:6: expected a question over a document"),
+    # Documents, and archives: read_members, which every reader of archives calls.
     ("hoc", {"list.tsv": "1.txt,3.txt"}, "corpus.tar.gz: text/3.txt: no such member"),
-    ("hoc", {"corpus.tar.gz": tarred({"text/2.txt": SECRET})}, "corpus.tar.gz: labels/2.txt: no such member"),
     ("hoc", {"list.tsv": ""}, "list.tsv: no names in the list"),
     ("hoc", {"list.tsv": "1.txt,2.txt,1.txt"}, "list.tsv: 1 names come again"),
     ("hoc", {"list.tsv": f"1.txt,{SECRET}"}, "list.tsv: name 2 is not of the form <pmid>.txt"),
-    ("hoc", {"list.tsv": "../1.txt"}, "list.tsv: name 1 is not of the form"),
     ("hoc", hoc({"labels/1.txt": "< <"}), "corpus.tar.gz: document 1: 3 sentences and 2 annotations"),
-    ("hoc", hoc({"text/2.txt": ""}), "corpus.tar.gz: document 2: 0 sentences and 1 annotations"),
     ("hoc", hoc({"labels/2.txt": f"<{SECRET}--x"}), "corpus.tar.gz: document 2: a label that is none"),
     ("hoc", hoc({"text/2.txt": b"caf\xe9\n"}), "corpus.tar.gz: document 2, text:1: not UTF-8 text"),
-    # Archives: read_members, which every reader of archives calls.
-    *(("hoc", hoc({name: "x"}), "corpus.tar.gz: has links, names twice or paths that lead outside: refused")
-      for name in (f"../{SECRET}", f"/{SECRET}", f"a/../../{SECRET}")),
-    *(("hoc", hoc({}, link="/etc/hostname", kind=kind), "corpus.tar.gz: has links")
-      for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE)),
-    *(("lim", zipped({"dev": lim(), name: "x"}), "file: has links, names twice or paths that lead outside: refused")
-      for name in (f"../{SECRET}", f"/{SECRET}", f"a/../../{SECRET}")),
+    ("hoc", hoc({f"../{SECRET}": "x"}), "corpus.tar.gz: has links, names twice or paths that lead outside: refused"),
+    ("hoc", hoc({f"/{SECRET}": "x"}), "corpus.tar.gz: has links, names twice or paths that lead outside: refused"),
+    ("hoc", hoc({}, link="/etc/hostname"), "corpus.tar.gz: has links"),
+    ("lim", zipped({"dev": lim(), f"a/../../{SECRET}": "x"}), "file: has links, names twice or paths that lead outsid"),
+    # Questions.
     ("squad", f'{{"data": ["{SECRET}', "file: Invalid JSON: EOF"),
     ("squad", "[" * 100_000, "file: Invalid JSON: recursion limit"),
-    ("squad", f'["{SECRET}"]', "file: Input should be an object"),
-    ("squad", f'{{"data": "{SECRET}"}}', "file: data: Input should be a valid array"),
-    ("squad", f'{{"data": ["{SECRET}"]}}', "file: data[0]: Input should be an object"),
     ("squad", '{"data": []}', "file: no questions"),
     ("squad", '{"data": [{"paragraphs": [{"context": "A"}]}]}', PLACE + ".qas: Field required"),
-    ("squad", squad(("a", SECRET, ["B"], [])), PLACE + ".context: Input should be"),
-    ("squad", squad((7, SECRET, "B", [])), PLACE + ".qas[0].id: Input should be"),
     ("squad", squad(("a", " ", SECRET, [])), PLACE + ".qas[0].question: String should match"),
     ("squad", squad(("a", "A?", SECRET, [])), PLACE + ".qas[0]: no answers"),
-    ("squad", squad(("a", "A?", SECRET, None)), PLACE + ".qas[0]: no answers"),
     ("squad", squad(FIRST, FIRST), "file: data[0].paragraphs[1].qas[0]: an id that came before"),
     ("squad", squad(("a", "A?", SECRET, [(SECRET, 1)])), PLACE + ": qas[0]: an answer is"),
     ("squad", squad(("a", "A?", SECRET, [(SECRET[-3:], -3)])), PLACE + ": qas[0]: an answer is"),
-    ("squad", squad(("a", "A?", SECRET, [("", 0)])), PLACE + ".qas[0].answers[0].text: String should have"),
-    ("squad", squad(("a", "A?", SECRET, [(SECRET, "0")])), PLACE + ".qas[0].answers[0].answer_start: Input should be"),
     ("bioasq", squad((SECRET, "A?", "B", None)), PLACE + ".qas[0]: expected an id such as"),
     ("bioasq", squad(FIRST, ("q_001", "A?", SECRET, None)), "file: data[0].paragraphs[1].qas[0]: an id that came"),
     ("bioasq", squad(FIRST, ("q_2", "B?", SECRET, [])), "file: data[0].paragraphs[1].qas[0]: another question"),
-    ("golden", f'["{SECRET}"]', "file: Input should be an object"),
-    ("golden", '{"questions": []}', "file: no questions"),
-    ("golden", golden(("q", "A?", [], ["x"])).replace("body", SECRET), "file: questions[0].body: Field required"),
     ("golden", golden(("q", SECRET, [], ["x"]), kind=SECRET), "file: questions[0].type: Input should be 'yesno'"),
-    ("golden", golden(("", SECRET, [], ["x"])), "file: questions[0].id: String should match"),
     ("golden", golden(("q", SECRET, [], [])), "file: questions[0]: expected texts under exact_answer"),
-    ("golden", golden(("q", SECRET, [], None)), "file: questions[0]: expected texts under exact_answer"),
-    ("golden", golden(("q", SECRET, [], [5])), "file: questions[0].exact_answer[0]: Input should be"),
     ("golden", golden(("q", SECRET, [], [[[SECRET]]])), "file: questions[0].exact_answer[0]: Input should be"),
     ("golden", golden(("q", "A?", [], ["x"]), ("q", SECRET, [], ["x"])), "file: questions[1]: an id that came"),
+    # Words with tags.
     ("conll", "a\tO\nsecret O\n", "file:2: expected 'word<TAB>tag', the tag O, B, I, B-type or I-type; found 1 column"),
-    ("conll", "a\tO\nb\tO\tO\n", "file:2: expected 'word<TAB>tag', the tag O, B, I, B-type or I-type; found 3 column"),
     ("conll", "a\tO\n\tO\n", "file:2: expected 'word<TAB>tag'"),
     *(("conll", f"secret\t{tag}\n", "file:1: expected 'word<TAB>tag', the tag O, B, I, B-type or I-type; found another")
-      for tag in ("X-secret", "EDNA", "M-DNA", "B-", "b", "I_x", "")),
+      for tag in ("X-secret", "B-", "")),
     ("conll", "a O\nsecret\tO\n", "file:2: expected 'word<TAB>tag', the tag O, B, I, B-type or I-type; found 1 column"),
-    ("conll", "a x O\n", "file:1: expected 'word<TAB>tag', the tag O, B, I, B-type or I-type; found 3 column"),
-    ("conll", "\n\n", "file: no sentences"),
     ("conll", "-DOCSTART-\tO\n\n", "file: no sentences"),
     *(("conll-pico", f"{line}\n", "file:1: expected 'word NN O tag', the tag I-INT, I-PAR, I-OUT or O")
-      for line in ("secret NN O", "secret\tNN\tO\tO", "secret NN O B-PAR", "secret NN O I-secret",
-                   "secret NN O I-INT|I-PAR")),
+      for line in ("secret NN O", "secret NN O I-INT|I-PAR")),
     ("pubtator", "\n\n", "file: no abstracts"),
-    ("pubtator", "1|t|secret\n", "file:1: expected 'PMID|t|title'"),
-    ("pubtator", "1|a|secret\n1|t|secret\n", "file:1: expected 'PMID"),
     ("pubtator", "1|t|secret\n2|a|secret\n", "file:1: expected 'PMID|t|title' and 'PMID|a|abstract' of one PMID"),
-    ("pubtator", "secret\n", "file:1: expected"),
     ("pubtator", HEAD + "2\t0\t6\tsecret\tDisease\tD1\n", "file:3: expected a line of PMID 1"),
     ("pubtator", HEAD + "1\t0\t6\tsecret\tDisease\n", "file:3: expected a mention of 6 or 7 columns"),
-    ("pubtator", HEAD + "1\tsecret\tD1\tD2\n", "file:3: expected a mention"),
     ("pubtator", HEAD + "1\t0\t6\tsecret\tsecret\tD1\n", "file:3: expected two offsets and a type"),
-    ("pubtator", HEAD + "1\t-1\t6\tsecret\tDisease\tD1\n", "file:3: expected two offsets"),
     ("pubtator", HEAD + f"1\t0\t{LONG}\tsecret\tDisease\tD1\n", "file:3: expected two offsets"),
     ("pubtator", HEAD + "1\t1\t6\tsecret\tDisease\tD1\n", "file:3: PMID 1 has another text at 1 to 6"),
     ("pubtator", HEAD + "1\t6\t6\t\tDisease\tD1\n", "file:3: PMID 1 has another text at 6 to 6"),
     ("pubtator", HEAD + 2 * "1\t0\t6\tsecret\tDisease\tD1\n", "file:4: the mention at 0 to 6 is there twice"),
     ("pubtator", HEAD + "1\t0\t6\tsecret\tDisease\tD1", "file:3: the last line has no end"),
     ("pubtator", PUBTATOR + PUBTATOR.replace("It hurts", SECRET), "file: two different records of PMID 12"),
+    # Folders of notes and abstracts.
     ("i2b2-relations", {"txt/note.txt": "\n \n"}, "note.txt: empty file"),
-    ("i2b2-relations", con("secret\n"), "note.con:1: expected a concept"),
-    ("i2b2-relations", con(CONCEPTS[:-4]), "note.con:5: expected a concept"),
     ("i2b2-relations", con('c="secret pain" 1:0 1:1||t="secret"\n'), "note.con:1: expected a concept of type problem"),
     ("i2b2-relations", con('c="secret" 1:0 1:1||t="problem"\n'),
      "note.con:1: words 0 to 1 of line 1 are not the concept's text"),
     ("i2b2-relations", con('c="secret pain" 1:0 2:1||t="problem"\n'), "note.con:1: words 0 to 1 of line 1 are not in"),
     ("i2b2-relations", con('c="secret pain" 0:0 0:1||t="problem"\n'), "note.con:1: words 0 to 1 of line 0 are not in"),
-    ("i2b2-relations", con('c="secret pain" 9:0 9:1||t="problem"\n'), "note.con:1: words 0 to 1 of line 9 are not in"),
     ("i2b2-relations", con('c="secret pain" 1:1 1:0||t="problem"\n'), "note.con:1: words 1 to 0 of line 1 are not in"),
-    ("i2b2-relations", con('c="secret pain" 1:0 1:99||t="problem"\n'), "note.con:1: words 0 to 99 of line 1 are not"),
-    ("i2b2-relations", con(f'c="secret pain" 1:{LONG} 1:1||t="problem"\n'), "note.con:1: expected a concept"),
     ("i2b2-relations", con(2 * 'c="secret pain" 1:0 1:1||t="problem"\n'), "note.con:2: the concept is on an earlier l"),
-    ("i2b2-relations", {"rel/note.rel": "secret\n"}, "note.rel:1: expected a relation"),
     ("i2b2-relations", rel("TrAP", "secret"), "note.rel:1: expected a relation of label TrIP"),
-    ("i2b2-relations", rel("his pain", "secret"), "note.rel:1: words 3 to 4 of line 3 are not"),
     ("i2b2-relations", rel('"his pain" 3:3', '"pain" 3:4'), "note.rel:1: expected two concepts of one line"),
     ("i2b2-relations", rel('"his pain" 3:3 3:4', '"the mri" 1:3 1:4'), "note.rel:1: expected two concepts of one line"),
     ("i2b2-relations", rel('"his pain" 3:3 3:4', '"secret aspirin" 3:0 3:1'), "note.rel:1: expected two concepts"),
@@ -305,51 +199,40 @@ DAMAGES = [
      "note.con:1: words 0 to 0 of line 1 are not in the text"),
     ("i2b2-concepts", con(CONCEPTS + 'c="pain" 1:1 1:1||t="problem"\n'), "note.con: concept l5 overlaps another"),
     ("i2b2-concepts", {"concept/note.con": None}, "no .con files in"),
-    ("i2b2-relations", {"rel/note.rel": None}, "no .rel files in"),
     ("i2b2-concepts", {"txt/other.txt": SECRET}, "other lacks one of .txt, .con and .rel"),
     *(("share-clef", pipes(line), "note.pipe.txt:1: expected the note's name, a type, a CUI and pairs of offsets")
-      for line in ("secret\n", "note.txt||Disease_Disorder||C1\n", "note.txt||Disease_Disorder||C1||0\n",
-                   "note.txt||Disease_Disorder||C1||0||6||8\n", "secret.txt||Disease_Disorder||C1||0||6\n")),
+      for line in ("note.txt||Disease_Disorder||C1||0\n", "secret.txt||Disease_Disorder||C1||0||6\n")),
     *(("share-clef", pipes(line), "note.pipe.txt:1: expected the type Disease_Disorder, a CUI or CUI-less, and pairs")
       for line in ("note.txt||secret||C1||0||6\n", "note.txt||Disease_Disorder||||0||6\n",
-                   "note.txt||Disease_Disorder||C1||0||secret\n", "note.txt||Disease_Disorder||C1||-1||6\n",
-                   f"note.txt||Disease_Disorder||C1||0||{LONG}\n")),
+                   "note.txt||Disease_Disorder||C1||0||secret\n")),
     *(("share-clef", pipes(line), "note.pipe.txt:1: offsets outside the note or parts that overlap")
-      for line in ("note.txt||Disease_Disorder||C1||0||999\n", "note.txt||Disease_Disorder||C1||6||0\n",
-                   "note.txt||Disease_Disorder||C1||6||6\n", "note.txt||Disease_Disorder||C1||0||6||3||9\n")),
-    ("share-clef", pipes(PIPES[:-7]), "note.pipe.txt:2: expected"),
+      for line in ("note.txt||Disease_Disorder||C1||0||999\n", "note.txt||Disease_Disorder||C1||6||6\n",
+                   "note.txt||Disease_Disorder||C1||0||6||3||9\n")),
     ("share-clef", {"notes/note.txt": " \n"}, "note.txt: empty file"),
     ("share-clef", {"gold/other.pipe.txt": ""}, "other.pipe.txt: no note of this name"),
     ("share-clef", {"gold/note.txt": ""}, "note.txt: the note has annotations in another file too"),
     ("share-clef", {"gold/note.pipe.txt": None}, "note.txt: no annotations in gold"),
     ("share-clef", {"notes/note.txt": None}, "no .txt files in notes"),
-    ("share-clef-xml", xml(KNOWTATOR[-20:], ""), "knowtator.xml:8: not well-formed"),
     ("share-clef-xml", xml('<mention id="m1"/>', ""), "knowtator.xml:3: an annotation of no class"),
-    ("share-clef-xml", xml('id="Disease_Disorder"', 'id="secret"'), "knowtator.xml:3: expected the type Disease_Diso"),
     ("share-clef-xml", xml('<span start="29" end="33"/>', ""), "knowtator.xml:7: expected the type"),
     ("share-clef-xml", xml('end="33"', ""), "knowtator.xml:7: expected"),
-    ("share-clef-xml", xml('start="29"', 'start="secret"'), "knowtator.xml:7: expected the type"),
     ("share-clef-xml", xml(KNOWTATOR[KNOWTATOR.index("</annotation>"):], "secret<"), "knowtator.xml:4: not well-form"),
-    ("share-clef-xml", xml('end="33"', 'end="333"'), "knowtator.xml:7: offsets outside"),
     ("share-clef-xml", xml("<annotations ", '<!DOCTYPE annotations [<!ENTITY a "secret">]><annotations '),
      "knowtator.xml: declares 1 entities of its own: refused"),
     ("ebm-nlp", {"documents/10.tokens": " \n"}, "10.tokens: empty file"),
     ("ebm-nlp", {"documents/10.tokens": None}, "no file 10.tokens"),
     ("ebm-nlp", {"documents/10.tokens": "secret secret"}, "10.AGGREGATED.ann: 1 labels for 2 words"),
-    ("ebm-nlp", {f"{LABELS}/train/10.AGGREGATED.ann": "0 1"}, "10.AGGREGATED.ann: 2 labels for 1 words"),
     ("ebm-nlp", {f"{LABELS}/train/10.AGGREGATED.ann": "secret"}, "10.AGGREGATED.ann: expected labels 0 to 9"),
     ("ebm-nlp", {f"{LABELS}/train/10_AGGREGATED.ann": "0"}, "two files of one PMID"),
     ("ebm-nlp", {f"{LABELS}/test/gold/11.AGGREGATED.ann": None}, "no labels in gold"),
 ]  # fmt: skip
-DAMAGES += [("chemprot-blue", *rest) for form, *rest in DAMAGES if form == "chemprot"]
-DAMAGES += [("ddi-sentences", *rest) for form, *rest in DAMAGES if form == "ddi" and "entities of its" in rest[1]]
 MAY_BE_EMPTY = ("note.con", "note.rel", "note.pipe.txt", "gold/note.txt")  # if a note has no mentions
 NEVER_SHORT = {"ddi.zip", "corpus.tar.gz"}  # a truncated archive is never read as if complete
 NOT_READ = {"documents/11.tokens", *(name for name in FORMATS["ebm-nlp"].files if "test/gold" in name)}  # in training
 
 
 @each("form", FORMATS)
-def test_golden_files_are_read_as_written_plain_and_packed(tmp_path, form):
+def test_golden_files_are_read_as_written_compressed_or_not(tmp_path, form):
     read, files, expected = FORMATS[form]
     assert read(write_files(tmp_path / form, files)) == expected
     for pack in (gzip.compress, bz2.compress):
@@ -380,14 +263,14 @@ def fail(form: str, folder: Path) -> str:
 
 
 @each("form, damaged, message", DAMAGES)
-def test_what_is_damaged_is_named_by_its_place_and_not_quoted(tmp_path, form, damaged, message):
+def test_a_message_names_the_place_of_the_damage_and_quotes_nothing(tmp_path, form, damaged, message):
     folder = write_golden(tmp_path, form)
     write_files(folder, damaged if isinstance(damaged, dict) else {FILE: damaged})
     assert message in fail(form, folder)
 
 
 @each("form, name", [(form, name) for form, (_, files, _) in FORMATS.items() for name in files if name not in NOT_READ])
-def test_every_file_that_is_empty_or_in_another_encoding_or_cut_off_is_refused(tmp_path, form, name):
+def test_an_empty_or_truncated_file_or_another_encoding_is_refused(tmp_path, form, name):
     folder = write_golden(tmp_path, form)
     content = (folder / name).read_bytes()
     packed = content[:2] in (b"\x1f\x8b", b"PK")
@@ -404,7 +287,7 @@ def test_every_file_that_is_empty_or_in_another_encoding_or_cut_off_is_refused(t
 
 
 @each("form, name", [(form, name) for form, (_, files, _) in FORMATS.items() for name in files])
-def test_a_file_cut_or_spoilt_anywhere_gives_examples_or_a_study_error(tmp_path, form, name):
+def test_a_file_damaged_anywhere_gives_examples_or_a_study_error(tmp_path, form, name):
     folder = write_golden(tmp_path, form)
     content = (folder / name).read_bytes()
     for offset in range(0, len(content), 1 + len(content) // 30):
@@ -417,7 +300,19 @@ def test_a_file_cut_or_spoilt_anywhere_gives_examples_or_a_study_error(tmp_path,
                 assert SECRET.lower() not in str(error).lower()
 
 
-def test_an_error_of_the_disk_is_not_taken_for_damage(tmp_path):
+def test_a_disk_error_is_not_reported_as_damage(tmp_path):
     (tmp_path / FILE).write_text("a")
     with pytest.raises(OSError, match="No space left"), reading.open_bytes(tmp_path / FILE):
         raise OSError(28, "No space left")
+
+
+def test_zips_with_links_or_repeated_names_are_refused(tmp_path):
+    link = zipfile.ZipInfo("link")
+    link.external_attr = 0o120777 << 16
+    for members in ([("a", ""), (link, "a")], [("a", ""), ("a", "")]):
+        with zipfile.ZipFile(tmp_path / FILE, "w") as archive, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the name that comes twice
+            for name, text in members:
+                archive.writestr(name, text)
+        with pytest.raises(StudyError, match="has links, names twice"):
+            reading.read_members(tmp_path / FILE, ["a"])

@@ -18,17 +18,16 @@ def write(folder: Path, text=I2B2_TEXT, concepts=CONCEPTS, related=RELATED, name
     return write_files(folder, files)
 
 
-def test_pairs_of_types_that_nothing_relates(tmp_path):
+def test_every_pair_of_concepts_in_a_line_is_an_instance_for_each_relation(tmp_path):
     concepts = 'c="a" 1:0 1:0||t="test"\nc="b" 1:1 1:1||t="treatment"\nc="d" 1:3 1:3||t="test"\n'
     relations = 'c="d" 1:3 1:3||r="TeCP"||c="b" 1:1 1:1\n'
-    folder = write(tmp_path, "a b c d\n", concepts, relations)
+    folder = write(tmp_path / "unrelated", "a b c d\n", concepts, relations)
     assert [relation.label for relation in i2b2.read_relations(folder)] == ["false", "false", "TeCP"]
-
-
-def test_a_pair_may_have_several_relations_in_either_order(tmp_path):
-    reversed_relation = 'c="his pain" 3:3 3:4||r="TrIP"||c="secret aspirin" 3:0 3:1\n'
-    relations = i2b2.read_relations(write(tmp_path, related=RELATED + reversed_relation))
+    other_order = 'c="his pain" 3:3 3:4||r="TrIP"||c="secret aspirin" 3:0 3:1\n'
+    relations = i2b2.read_relations(write(tmp_path / "several", related=RELATED + other_order))
     assert [(r.id, r.label) for r in relations[1:3]] == [("note.l2.l3", "TrAP"), ("note.l2.l3.1", "TrIP")]
+    overlapping = write(tmp_path / "overlapping", concepts=CONCEPTS + 'c="pain" 1:1 1:1||t="problem"\n')
+    assert len(i2b2.read_relations(overlapping)) == 4 + 2  # though they cannot be tagged
 
 
 def test_a_line_that_begins_with_a_space_has_an_empty_first_word(tmp_path):
@@ -46,19 +45,11 @@ def test_the_test_set_is_in_two_folders(tmp_path):
 
 
 def test_folders_are_joined_and_concepts_need_no_relations(tmp_path):
-    folders = write(tmp_path / "beth"), write(tmp_path / "partners", name="other")
-    (folders[0] / "rel/note.rel").unlink()
-    assert {sentence.document for sentence in i2b2.read_concepts(*folders)} == {"note", "other"}
+    beth, partners = write(tmp_path / "beth"), write(tmp_path / "partners", name="other")
+    (beth / "rel/note.rel").unlink()
+    assert {sentence.document for sentence in i2b2.read_concepts(beth, partners)} == {"note", "other"}
     with pytest.raises(StudyError, match="note lacks one of"):
-        i2b2.read_relations(*folders)
-
-
-def test_names_and_files_that_do_not_match(tmp_path):
-    folders = write(tmp_path / "beth"), write(tmp_path / "partners")
+        i2b2.read_relations(beth, partners)
+    write(tmp_path / "partners")
     with pytest.raises(StudyError, match="another folder has a file of this name"):
-        i2b2.read_concepts(*folders)
-
-
-def test_overlapping_concepts_are_paired_though_they_cannot_be_tagged(tmp_path):
-    folder = write(tmp_path, concepts=CONCEPTS + 'c="pain" 1:1 1:1||t="problem"\n')
-    assert len(i2b2.read_relations(folder)) == 4 + 2
+        i2b2.read_concepts(beth, partners)

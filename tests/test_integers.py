@@ -11,9 +11,6 @@ from lib.study import paths, results
 
 PAGE = definitions("95_integer_check", "POINT", "NO_LIMIT", "SIGMAS")
 
-GOLD = {"ncbi-disease": 960, "bc5cdr-chem": 5385, "bc5cdr-disease": 4424, "bc2gm": 6325, "linnaeus": 1433, "s800": 767,
-        "jnlpba": 8662, "jnlpba-biobert": 6241}  # fmt: skip
-
 
 def percent(text: str) -> tuple:
     return PAGE.Printed.percent(float(text), len(text.partition(".")[2]))
@@ -30,7 +27,6 @@ def count(gold: int, precision: str = "", recall: str = "", f1: str = "", cut: b
         # BioBERT on NCBI disease, as in its journal article: exactly one set of counts fits.
         ((960, "88.22", "91.25", "89.71"), [[876, 993, 993]]),
         ((960, "88.22", "91.26"), []),  # 876 of 960 is 91.25, 877 is 91.35
-        ((3, "66.7", "66.7"), [[2, 3, 3]]),
         ((3, "66.7", "66.7", "66.6"), []),  # F1 rules it out
         ((3, "66.6", "66.6"), []),  # 66.66… is 66.7 rounded
         ((8, "100", "12"), [[1, 1, 1]]),  # 12.5: a tie may go either way
@@ -38,11 +34,10 @@ def count(gold: int, precision: str = "", recall: str = "", f1: str = "", cut: b
         ((4, "", "", "80"), [[4, 6, 6]]),  # 2 * 4 / (4 + 6)
         ((1, "50"), [[1, 2, 2]]),
         ((1, "1"), [[1, 67, 200]]),  # 67 to 200 predicted all fit
-        ((8, "0", "0"), [[0, 1, PAGE.NO_LIMIT]]),
         ((8, "0.0", "12.5"), [[1, 2000, PAGE.NO_LIMIT]]),  # 1 of 2,000 is 0.05, a tie
     ],
 )
-def test_counts_print_as_scores(asked, found):
+def test_counts_that_give_the_printed_scores(asked, found):
     assert count(*asked) == found
 
 
@@ -52,15 +47,11 @@ def test_digits_may_be_cut_off():
     assert PAGE.find_right(3, percent("66.6"), cut=True).tolist() == [2]
 
 
-def test_scores_have_the_decimals_they_are_printed_with():
-    assert percent("89.71") == (8971, 10000) and percent("86.6") == (866, 1000) and percent("7") == (7, 100)
-
-
 @each(
     ("of", "score", "right"),
-    [(140, "85.71", [120]), (140, "85.72", []), (1422, "83.1", [1181, 1182]), (8, "13", [1]), (4000, "0.0", [0, 1, 2])],
+    [(140, "85.71", [120]), (140, "85.72", []), (1422, "83.1", [1181, 1182]), (4000, "0.0", [0, 1, 2])],
 )
-def test_an_accuracy_is_a_number_of_right_answers(of, score, right):
+def test_right_answers_of_a_printed_accuracy(of, score, right):
     assert PAGE.find_right(of, percent(score)).tolist() == right
 
 
@@ -70,9 +61,9 @@ def prints(part: int, of: int, units: int, whole: int) -> bool:
 
 @each(
     ("gold", "precision", "recall"),
-    [(30, "80", "90"), (7, "99", "50"), (12, "1", "100"), (40, "62.5", "71.2"), (12, "0", "4")],
+    [(12, "1", "100"), (40, "62.5", "71.2"), (12, "0", "4")],
 )
-def test_chance_is_the_share_of_all_pairs_nearby_that_some_counts_print_as(gold, precision, recall):
+def test_the_chance_of_a_pair_by_brute_force(gold, precision, recall):
     printed_precision, printed_recall = percent(precision), percent(recall)
     most = 300 * gold if printed_precision.units < 3 else 3 * gold
     fit = [
@@ -97,30 +88,18 @@ def test_chance_of_one_score():
     assert PAGE.chance_of_f1(6325, percent("84.72")) == 1 > PAGE.chance_of_f1(20, percent("99.00"))
 
 
-@pytest.mark.parametrize("f1", [0.3, 0.6, 0.9])
-def test_the_error_of_an_f1_is_that_over_draws_of_what_is_gold_or_predicted(f1):
+@pytest.mark.parametrize("f1", [0.3, 0.9])
+def test_the_error_of_an_f1_equals_that_of_simulated_test_sets(f1):
     gold = 1000
     union = round(gold * (2 - f1))  # gold or predicted, if the two are equally many
     true_positives = np.random.default_rng(0).binomial(union, f1 / (2 - f1), 20_000)
     assert PAGE.error_of_f1(f1, gold) == pytest.approx(np.std(2 * true_positives / (union + true_positives)), rel=0.03)
 
 
-def test_the_error_of_a_share_is_a_binomials():
-    assert PAGE.error_of_share(0.5, 100) == 0.05
-
-
-def test_the_best_ties_with_all_that_are_not_apart_from_it():
+def test_the_best_ties_with_scores_within_the_error_of_their_difference():
     scores = {"third": 0.80, "best": 0.90, "second": 0.89}
     assert PAGE.tie(scores, dict.fromkeys(scores, 0.03)) == ["best", "second"]  # 1.96 x 0.042: 0.083
     assert PAGE.tie(scores, dict.fromkeys(scores, 0.04)) == ["best", "second", "third"]
-
-
-def test_the_record_has_the_counts_of_the_datasets():
-    """tests/test_conll.py counts them in the real files."""
-    table = results.read_table(paths.recorded(paths.table("laptop", "datasets")))
-    test = table[table["split"] == "test"].set_index("dataset")["counted besides"]
-    for dataset, gold in GOLD.items():
-        assert test[dataset].startswith(f"{gold} entities, ")
 
 
 def test_the_page_makes_the_committed_table(tmp_path, monkeypatch):
@@ -134,15 +113,8 @@ def test_the_page_makes_the_committed_table(tmp_path, monkeypatch):
     cells = page["count_fits"](biobert).iloc[0]
     assert cells[["cells", "fit", "with F1 too", "rare", "rare, fit"]].tolist() == [28, 6, 2, 12, 0]
     assert cells["by chance"] == pytest.approx(8, abs=0.1)
-    assert set(biobert["gold"]) == set(GOLD.values())
     assert not checked.duplicated(["paper", "table", "row", "column", "gold", "score"]).any()
     assert sum(finding.startswith("- ") for finding in page["findings"]) == 4
     ties = page["ties"].set_index(["table", "dataset"])
     assert (ties["tied"] >= 1).all() and (ties["tied"] <= ties["scores"]).all()
     assert ties.loc[("gu-6", "gad"), ["scores", "tied"]].tolist() == [9, 9]  # its test set has 534 sentences
-
-
-def test_without_the_record_the_page_shows_what_is_printed(own_outputs):
-    page = run("95_integer_check")
-    assert set(page["sets"].index) == {"bc4chemd", "mednli"}
-    assert set(page["checked"]["gold"]) == {25346, 1422}

@@ -19,7 +19,7 @@ def test_the_variance_of_an_accuracy_is_a_binomials():
     assert freedom == 29 and math.sqrt(variance) == pytest.approx(100 * math.sqrt(0.7 * 0.3 / 3000), rel=0.35)
 
 
-def test_what_is_of_one_document_is_left_out_together():
+def test_sentences_of_a_document_are_left_out_together():
     dataset = Dataset("x", "x", "tagging", "x", "entity-f1", conll.read_conll, {})
     named = [Sentence(["a"], ["B"], document) for document in "xyz" for _ in range(50)]
     groups = jackknife.group_documents(dataset, named).reshape(3, 50)
@@ -29,12 +29,9 @@ def test_what_is_of_one_document_is_left_out_together():
     unnamed = [Sentence(["a"], ["B"]) for _ in range(90)]
     assert jackknife.group_documents(dataset, unnamed).tolist() == [group for group in range(30) for _ in range(3)]
     assert jackknife.find_variance(jackknife.leave_documents_out(dataset, unnamed, [["B"]] * 90)) == (0.0, 29)
-    questions = [Labelled(str(number), (f"question {number}", f"text {number // 2}"), ("yes",)) for number in range(40)]
-    groups = jackknife.group_documents(DATASETS["jmed-crade"], questions).reshape(20, 2)
-    assert (groups[:, 0] == groups[:, 1]).all() and len({*groups[:, 0]}) == 20
 
 
-def test_of_two_sides_the_difference_is_drawn_and_each_fold_apart():
+def test_the_variance_of_a_difference_is_summed_over_folds():
     better, worse = [[3.0, 2.0, 2.0, 1.0]], [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]  # one run, and two
     assert jackknife.compare_sides({1: better}, {1: worse}) == (pytest.approx(3 / 4 * 2), 3)
     shorter = {1: better, 2: [[5.0, 5.0, 5.0]]}  # a fold with fewer documents has fewer groups

@@ -1,10 +1,7 @@
 """Japanese vocabularies: WordPiece on MeCab's words as they are; elsewhere they load as BertJapaneseTokenizer."""
 
-import os
-
 import pytest
 import torch
-from conftest import each
 from transformers import AutoTokenizer, BertJapaneseTokenizer
 
 from lib.benchmarks import registry
@@ -14,7 +11,7 @@ from lib.finetuning.protocol import FinetuningSettings
 from lib.finetuning.splits import Splits
 from lib.modeling import loading, models
 from lib.modeling.shape import Body
-from lib.study import open_study, params, paths
+from lib.study import open_study, params
 from lib.vocabularies import learning, words
 from lib.vocabularies.japanese import JapaneseTokenizer
 from lib.vocabularies.tokenization import encode_texts, fingerprint_tokenizer, load_vocabulary
@@ -34,14 +31,7 @@ def tokenizer():
     return learning.train_vocabulary(lambda: TEXT, "wordpiece", 1000, cased=False, language="ja")
 
 
-def real_sentences() -> list[str]:
-    """Return sentences of JMED-LLM; none without the folder of real data."""
-    folder = paths.ROOT / os.environ.get("STUDY_DATA", "../shared/data")
-    documents = registry.lookup("jmed-crade").at(folder).load("test")[:150] if folder.is_dir() else []
-    return list(dict.fromkeys(sentence for document in documents for sentence in document.sentences))
-
-
-def test_words_stay_whole_and_voiced(tokenizer):
+def test_words_keep_their_voicing_marks(tokenizer):
     vocabulary = tokenizer.get_vocab()
     assert {"糖尿", "投与", "アレルギー", "が", "で", "ぜんそく", "mg"} <= {*vocabulary}
     (ids,) = encode_texts(tokenizer, [segment_japanese("アレルギーが、糖尿病で。ＭＧ")])["input_ids"]
@@ -50,24 +40,22 @@ def test_words_stay_whole_and_voiced(tokenizer):
     assert fingerprint_tokenizer(retrained) == fingerprint_tokenizer(tokenizer)
 
 
-def test_a_folder_opens_elsewhere_as_bert_japanese_with_the_same_ids(tokenizer, tmp_path):
-    texts = SENTENCES + real_sentences()
-    trained = learning.train_vocabulary(lambda: [*TEXT, *map(segment_japanese, texts)], "wordpiece", 2000, False, "ja")
-    for number, ours in enumerate((tokenizer, trained)):  # with unknown tokens, and with few
-        folder = tmp_path / str(number)
-        ours.save_pretrained(folder)
-        theirs, reloaded = AutoTokenizer.from_pretrained(folder), load_vocabulary(folder)
-        assert type(theirs) is BertJapaneseTokenizer and type(reloaded) is JapaneseTokenizer
-        assert fingerprint_tokenizer(reloaded) == fingerprint_tokenizer(ours)
-        plain = [text for text in texts if "[" not in text]  # the study reads written special tokens as text
-        encoded = encode_texts(reloaded, [segment_japanese(text) for text in plain])["input_ids"]
-        assert encoded == [theirs(text, add_special_tokens=False)["input_ids"] for text in plain]
-        (ids,) = encode_texts(reloaded, [segment_japanese(SENTENCES[3])])["input_ids"]
-        assert not {*ids} & {reloaded.mask_token_id, reloaded.pad_token_id}
-        assert reloaded("薬", "病")["input_ids"] == theirs("薬", "病")["input_ids"]
+def test_a_saved_folder_opens_as_bert_japanese_with_the_same_ids(tokenizer, tmp_path):
+    tokenizer.save_pretrained(tmp_path)
+    theirs, reloaded = AutoTokenizer.from_pretrained(tmp_path), load_vocabulary(tmp_path)
+    assert type(theirs) is BertJapaneseTokenizer and type(reloaded) is JapaneseTokenizer
+    assert fingerprint_tokenizer(reloaded) == fingerprint_tokenizer(tokenizer)
+    plain = [text for text in SENTENCES if "[" not in text]  # the study reads written special tokens as text
+    plain.append("鬱病の鼻閉にＸ線を１２回。")  # with unknown tokens
+    encoded = encode_texts(reloaded, [segment_japanese(text) for text in plain])["input_ids"]
+    assert encoded == [theirs(text, add_special_tokens=False)["input_ids"] for text in plain]
+    assert reloaded.unk_token_id in encoded[-1]
+    (ids,) = encode_texts(reloaded, [segment_japanese(SENTENCES[3])])["input_ids"]
+    assert not {*ids} & {reloaded.mask_token_id, reloaded.pad_token_id}
+    assert reloaded("薬", "病")["input_ids"] == theirs("薬", "病")["input_ids"]
 
 
-def test_a_model_keeps_it_and_reads_japanese_alone(tokenizer, tmp_path):
+def test_a_model_with_japanese_words_reads_japanese_only(tokenizer, tmp_path):
     torch.manual_seed(0)
     body = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=32)
     models.build_model("bert", body, len(tokenizer), 32, 0.0).save_pretrained(tmp_path)
@@ -82,25 +70,21 @@ def test_a_model_keeps_it_and_reads_japanese_alone(tokenizer, tmp_path):
         splits.task(1)
 
 
-@each(
-    ("options", "named"),
-    [({"word_tokenizer_type": "basic"}, "word_tokenizer_type: basic, mecab_dic: unidic_lite"),
-     ({"word_tokenizer_type": "mecab", "mecab_kwargs": {"mecab_dic": "ipadic", "normalize_text": False}},
-      "normalize_text: False")],
-)  # fmt: skip
-def test_words_that_others_cut_otherwise_are_refused(tokenizer, tmp_path, options, named):
+def test_other_word_segmentation_is_refused(tokenizer, tmp_path):
     tokenizer.save_pretrained(tmp_path)
-    BertJapaneseTokenizer(str(tmp_path / "vocab.txt"), **options).save_pretrained(tmp_path)
-    with pytest.raises(StudyError, match=f"its words are made otherwise \\({named}\\)"):
+    options = {"mecab_dic": "ipadic", "normalize_text": False}
+    other = BertJapaneseTokenizer(str(tmp_path / "vocab.txt"), word_tokenizer_type="mecab", mecab_kwargs=options)
+    other.save_pretrained(tmp_path)
+    with pytest.raises(StudyError, match="its words are made otherwise \\(normalize_text: False\\)"):
         load_vocabulary(tmp_path)
 
 
-def test_only_wordpiece_takes_mecabs_words():
+def test_japanese_needs_wordpiece():
     with pytest.raises(StudyError, match="no unigram vocabulary of MeCab's words"):
         learning.train_vocabulary(lambda: TEXT, "unigram", 300, cased=False, language="ja")
 
 
-def test_too_many_unknown_tokens_are_refused_with_the_letters_that_lack(tokenizer):
+def test_too_many_unknown_tokens_are_refused_with_the_missing_letters(tokenizer):
     text = ["糖尿 病 鬱病", "Mg が で", ""]
     share, letters = words.count_unknown(tokenizer, text)
     assert share == 1 / 6 and letters == {"鬱": 1}
@@ -109,11 +93,8 @@ def test_too_many_unknown_tokens_are_refused_with_the_letters_that_lack(tokenize
         words.check_unknown(tokenizer, text, "v")
 
 
-def test_english_vocabularies_keep_their_settings():
+def test_only_japanese_vocabularies_record_their_language():
     for key in params.keys("vocabularies"):
         vocabulary = open_study("laptop").vocabulary(key)
-        assert (
-            ("language" in vocabulary.recipe)
-            == (vocabulary.settings.language == "ja")
-            == (vocabulary.saved.name == "vocab.txt")
-        )
+        japanese = vocabulary.settings.language == "ja"
+        assert ("language" in vocabulary.recipe) == (vocabulary.saved.name == "vocab.txt") == japanese

@@ -3,8 +3,6 @@
 import random
 import unicodedata
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from conftest import each
 
 from lib.corpora import leakage
@@ -21,37 +19,32 @@ def made_up(seed: int, size: int) -> list[str]:
     return [f"word{number}" for number in random.Random(seed).sample(range(100_000), size)]
 
 
-@each(
-    ("text", "words"),
-    [
-        ("5-HT (serotonin), TNF_alpha.", ["5", "ht", "serotonin", "tnf", "alpha"]),
-        ("Ärzte sahen 患者は", ["ärzte", "sahen", "患者は"]),
-        (" ._-\n", []),
-    ],
-)
-def test_plain_words(text, words):
-    assert leakage.plain_words(text) == words
+def test_plain_words():
+    assert leakage.plain_words("5-HT (serotonin), TNF_alpha.") == ["5", "ht", "serotonin", "tnf", "alpha"]
+    assert leakage.plain_words("Ärzte sahen 患者は ._-\n") == ["ärzte", "sahen", "患者は"]
 
 
 # Test sentences
 
 
-def test_a_test_sentence_is_found_whatever_its_tokenisation():
+def test_a_test_sentence_is_found_in_any_tokenisation():
     text = "Title. EFFECTS of 5-HT (serotonin) on the\nisolated heart of the young adult rat! More."
     assert len(find([SENTENCE, "Too short ."], text)) == 1
     assert find([SENTENCE], text) == find([SENTENCE], SENTENCE)
     assert find([], SENTENCE) == set()
+    assert leakage.index_sentences([SENTENCE, SENTENCE.upper()]).num_rows == 1
 
 
-def test_a_test_sentence_is_found_however_its_letters_are_encoded():
+def test_a_test_sentence_is_found_in_any_encoding():
     sentence = "Naïve patients with Sjögren syndrome had specific findings in the first office visit ."
     forms = [unicodedata.normalize("NFD", sentence), sentence.replace("ffi", "\ufb03").replace("fi", "\ufb01")]
     forms += [sentence.replace("syn", f"syn{unseen}") for unseen in "\u00ad\u200b\u2060\ufeff"]
     forms += [forms[0].replace("\u0308", "\u200b\u0308")]
-    assert [len(find([sentence], form)) for form in forms] == [len(find([form], sentence)) for form in forms] == [1] * 7
+    for form in forms:
+        assert len(find([sentence], form)) == len(find([form], sentence)) == 1
 
 
-def test_a_japanese_test_sentence_is_found_although_no_spaces_separate_its_words():
+def test_a_japanese_test_sentence_is_found_without_spaces():
     sentence = "患者は白血病の治療を受けて三か月後に回復した。"
     assert find([sentence], f"前文。{sentence}後文。") == find([sentence], " ".join(sentence)) != set()
     assert find([sentence], sentence.replace("三", "四")) == set()
@@ -60,10 +53,7 @@ def test_a_japanese_test_sentence_is_found_although_no_spaces_separate_its_words
     assert number == leakage.number_sentence(leakage.plain_words(sentence))
 
 
-@each(
-    ("old", "new"),
-    [("rat .", "rats ."), ("rat .", ""), ("Effects of", "Effects on"), ("serotonin", ""), (SENTENCE, "")],
-)
+@each(("old", "new"), [("rat .", "rats ."), ("rat .", ""), ("Effects of", "Effects on"), ("serotonin", "")])
 def test_only_a_whole_test_sentence_counts(old, new):
     assert find([SENTENCE], SENTENCE.replace(old, new)) == set()
 
@@ -74,7 +64,7 @@ def test_sentences_under_ten_words_are_left_out():
     assert len(find([nine, TEN], f"x {TEN} y")) == 1
 
 
-def test_test_sentences_that_begin_alike_are_told_apart():
+def test_test_sentences_with_the_same_beginning_are_distinguished():
     first, second = f"{TEN} one", f"{TEN} two"
     assert find([first, second], second) == {leakage.number_sentence(second.split())}
     assert find([first, second], f"{TEN} three") == set()
@@ -82,13 +72,28 @@ def test_test_sentences_that_begin_alike_are_told_apart():
     assert len(find([TEN], f"a b c a b {TEN}")) == 1  # a false start comes first
 
 
-def test_an_index_holds_no_text(tmp_path):
-    index = leakage.index_sentences([SENTENCE, SENTENCE.upper(), TEN])
-    assert index.num_rows == 2  # two spellings of one sentence count once
-    assert all(pa.types.is_integer(field.type) for field in index.schema)
-    pq.write_table(index, tmp_path / "index.parquet")
-    again = leakage.TestSentences(pq.read_table(tmp_path / "index.parquet"))
-    assert len(again.find(leakage.plain_words(SENTENCE))) == 1
+# Sketches
+
+
+def shares_a_band(one: list[str], other: list[str]) -> bool:
+    return bool((leakage.sketch(one) == leakage.sketch(other)).any())
+
+
+def test_sketches_of_near_duplicates_share_a_band():
+    """Error rates by the Jaccard index of the shingles: at 0.95, 0.02% of pairs are missed; at 1/3, 0.1% are found."""
+    missed, false_matches = 0, 0
+    for seed in range(400):
+        words, half, other = (made_up(number + seed, 200) for number in (0, 1000, 2000))
+        missed += not shares_a_band(words, [*words[: seed % 200], "changed", *words[seed % 200 + 1 :]])
+        false_matches += shares_a_band(words[:100] + half[:100], words[:100] + other[:100])
+        assert not shares_a_band(words, other) and not shares_a_band(words, sorted(words))
+    assert missed <= 3 and false_matches <= 5
+    assert not shares_a_band(list("abcde") * 20, list("edcba") * 20)
+
+
+def test_the_sketch_of_a_long_text_covers_all_of_it():
+    beginning = made_up(1, 4200)
+    assert not shares_a_band(beginning, [*beginning, *made_up(2, 40_000)])
 
 
 # Copies
@@ -98,11 +103,8 @@ def test_an_index_holds_no_text(tmp_path):
     ("size", "changed", "verdict"),
     [
         (200, [], "same"),
-        (200, [0], "near"),  # 195 of 197 five-word shingles in common
-        (200, [50, 100], "near"),  # 186 of 206
-        (200, [40, 80, 120, 160], "near"),  # 176 of 216, 0.815
+        (200, [40, 80, 120, 160], "near"),  # 176 of 216 five-word shingles in common, 0.815
         (200, [33, 66, 99, 132, 165], ""),  # 171 of 221, 0.774
-        (200, range(0, 200, 5), ""),  # no shingle in common
         (9, [], "same"),
         (9, [0], ""),  # too short to be told from a phrase
         (10, [0], ""),  # 5 of 7, 0.714
@@ -119,15 +121,9 @@ def test_copies_around_the_threshold(size, changed, verdict):
     assert set(verdicts) <= {verdict, ""}
 
 
-@each(("cut", "least", "most"), [(4, 20, 40), (5, 20, 40), (6, 0, 0)])
-def test_exactly_the_share_is_near(cut, least, most):
+@each(("cut", "least", "most"), [(5, 20, 40), (6, 0, 0)])
+def test_a_similarity_of_exactly_the_threshold_is_near(cut, least, most):
     """Of 25 shingles, a text without its first 5 words keeps 20, a share of 0.8; without 6 it keeps 19."""
     verdicts = [leakage.Copies([made_up(seed, 29)]).judge(made_up(seed, 29)[cut:]) for seed in range(40)]
     assert least <= verdicts.count("near") <= most
     assert "same" not in verdicts
-
-
-def test_an_empty_text_and_an_empty_index():
-    assert leakage.Copies([]).judge(TEN.split()) == ""
-    assert leakage.Copies([[]]).judge([]) == "same"
-    assert leakage.Copies([TEN.split()]).judge([]) == ""

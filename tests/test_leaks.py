@@ -3,7 +3,6 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import each
 from golden import make_masked
 from notebook_code import definitions, run
 
@@ -49,57 +48,29 @@ def test_copies_and_near_copies():
     assert PAGE.count_copies(test, train) == {"same": 2, "near": 1, "": 2}  # `A , b` has the plain words of `a b`
 
 
-@each(
-    ("dev", "equal"),
-    [
-        ([("a", "1"), ("b", "0")], True),
-        ([("b", "0"), ("a", "1")], True),  # in another order
-        ([("a", "1"), ("b", "1")], False),
-        ([("a", "1")], False),
-        ([("a", "1"), ("b", "0"), ("b", "0")], False),
-    ],
-)
-def test_a_development_set_that_is_the_test_set(dev, equal):
-    assert PAGE.are_equal([make_masked(*row) for row in dev], [make_masked("a", "1"), make_masked("b", "0")]) == equal
+def test_equal_splits_have_the_same_labels_in_any_order():
+    test = [make_masked("a", "1"), make_masked("b", "0")]
+    assert PAGE.are_equal(test[::-1], test)
+    assert not PAGE.are_equal([test[0], make_masked("b", "1")], test)
+    assert not PAGE.are_equal([*test, test[1]], test)
 
 
-def test_labels_that_contradict():
+def test_contradictory_labels():
     rows = [("a", "1"), ("a", "1"), ("b", "0"), ("c", "0"), ("a", "0"), ("b", "0")]
     count, total, best_accuracy = PAGE.count_contradictions(make_masked(*row) for row in rows)
     # Three rows have the text a, two of them with label 1: always predicting 1 for a errs once in six rows.
     assert (count, total) == (3, 6) and best_accuracy == pytest.approx(100 * 5 / 6)
     tags = [tagged("a b", "O B"), tagged("a b", "O O"), tagged("a", "O")]
     assert PAGE.count_contradictions(tags)[:2] == (2, 3)
-    assert PAGE.count_contradictions([Labelled("1", ("A.",), ("x",)), Labelled("2", ("A.",), ())]) == (2, 2, 50)
 
 
-def test_long_sentences_are_those_of_all_folds_in_plain_words(tmp_path):
+def test_long_sentences_in_plain_words(tmp_path):
     long, other = long_text(1, 10), long_text(2, 12)
-    tagged_set = make_dataset(
-        tmp_path, "words", "tagging", "entity-f1", {"test": [tagged(long.title()), tagged("too short")]}
-    )
-    assert PAGE.long_sentences(tagged_set, "test") == {long}
-    splits = {"test": [Labelled("1", (f"{long} . {other} .",), ("x",))]}
-    document_set = make_dataset(tmp_path, "whole", "documents", "accuracy", splits)
+    sentences = {"test": [tagged(long.title()), tagged("too short")]}
+    assert PAGE.long_sentences(make_dataset(tmp_path, "words", "tagging", "entity-f1", sentences), "test") == {long}
+    whole_texts = {"test": [Labelled("1", (f"{long} . {other} .",), ("x",))]}
+    document_set = make_dataset(tmp_path, "whole", "documents", "accuracy", whole_texts)
     assert PAGE.long_sentences(document_set, "test") == {long, other}
-    folds = datasets.Dataset("f", "F", "tagging", "", "entity-f1", lambda path: [tagged(long_text(int(path.name), 10))],
-                             {"test": ("{fold}",)}, folds=2).at(tmp_path)  # fmt: skip
-    for fold in ("1", "2"):
-        (tmp_path / fold).touch()
-    assert PAGE.long_sentences(folds, "test") == {long_text(1, 10), long_text(2, 10)}
-
-
-def test_questions_are_those_that_are_asked():
-    question = Question("1", "Who is it?", ("P.",), ("a",), ())
-    pair = Pair("2", "A sentence.", "x", 1.0)  # a similarity score
-    assert PAGE.list_questions([question, answer("3", "x", "yes", "WHO is it"), pair]) == {"who is it"}
-
-
-def test_a_label_is_guessed_from_the_second_text():
-    test = [answer("1", "good", "yes"), answer("2", "bad", "no"), answer("3", "bad", "no")]
-    assert PAGE.guess_by_second(NEWS, test) == ["yes", "no", "no"]
-    assert PAGE.begins_with_label(answer("1", "Yes, it is", "yes"))
-    assert not PAGE.begins_with_label(answer("1", "It is, yes", "yes"))
 
 
 # The page
@@ -109,12 +80,8 @@ def test_a_label_is_guessed_from_the_second_text():
 def lines(own_outputs, tmp_path, monkeypatch):
     """Return the page's rows by (finding, dataset, where), for made-up datasets and a corpus of two files."""
     first, second, short = tagged(long_text(1, 12)), tagged(long_text(2, 12)), tagged("a b", "O B")
-    answer_pairs = [
-        answer("1", "good", "yes"),
-        answer("2", "bad", "no"),
-        answer("3", "bad", "no"),
-        answer("4", "good", "no"),
-    ]
+    labels = [("good", "yes"), ("bad", "no"), ("bad", "no"), ("good", "no")]
+    answer_pairs = [answer(str(i), second, label) for i, (second, label) in enumerate(labels, 1)]
     pairs = [make_masked("a", "1"), make_masked("b", "0")]
     sets = [
         ("one", "tagging", "entity-f1", {"train": [short], "test": [first, second, short]}),
@@ -161,7 +128,7 @@ def test_the_page_finds_each_kind_of_leak(lines):
     assert lines["test sentences in the raw corpora", "one", "documents"]["note"].startswith("of 2 sentences of 10")
 
 
-def test_what_the_page_says_of_answers_that_are_given_away_or_always_the_same(lines):
+def test_answers_given_away_by_the_text_and_most_frequent_labels(lines):
     """F1 is 2/3 for yes, predicted twice and once correctly, and 4/5 for no; always predicting yes gives 2/5 and 0."""
     given_away = lines["answer given away by the text", "answers", "test"]
     assert "mean F1 of the labels 73.3, and 20.0 with always 'yes'" in given_away["note"] and given_away["score"] == 25
@@ -172,18 +139,14 @@ def test_what_the_page_says_of_answers_that_are_given_away_or_always_the_same(li
     assert by_set.keys() == {"one", "two", "answers", "pairs"}
 
 
-@each(
-    ("family", "test", "said"),
-    [
-        ("questions", [Question("1", "Q?", ("P.",), ("a",), ())] * 2, ("test, questions", 2, 2)),
-        ("ranking", [Pair("1", "Q?", "c", "0", "q"), Pair("2", "Q?", "d", "1", "q")], ("test, candidates", 1, 2)),
-        ("documents", [Labelled("1", ("A.",), ()), Labelled("2", ("B.",), ())], ("test", 2, 2)),
-    ],
-)
-def test_the_most_frequent_label_by_task(tmp_path, family, test, said):
-    dataset = make_dataset(tmp_path, "set", family, "accuracy", {"test": test})
-    *counts, note = PAGE.describe_label(dataset, test, [("x", "y")])
-    assert tuple(counts) == said
-    assert family != "documents" or note == "no label; score: always x and y"
-    credentialed = make_dataset(tmp_path, "set", "inference", "accuracy", {"test": test}, access="credentialed")
-    assert PAGE.describe_label(credentialed, test, ["a label"])[3] == "score: always the same label"
+def test_most_frequent_labels_of_other_tasks(tmp_path):
+    def describe(family: str, test: list, predicted: str | tuple, **facts):
+        dataset = make_dataset(tmp_path, "set", family, "accuracy", {"test": test}, **facts)
+        return PAGE.describe_label(dataset, test, [predicted])
+
+    candidates = [Pair("1", "Q?", "c", "0", "q"), Pair("2", "Q?", "d", "1", "q")]
+    assert describe("ranking", candidates, "1")[:3] == ("test, candidates", 1, 2)
+    unlabelled = [Labelled("1", ("A.",), ()), Labelled("2", ("B.",), ())]
+    assert describe("documents", unlabelled, ("x", "y")) == ("test", 2, 2, "no label; score: always x and y")
+    restricted = describe("inference", unlabelled, "a label", access="credentialed")
+    assert restricted[3] == "score: always the same label"

@@ -84,28 +84,28 @@ SQUAD = {"data": [{"title": "T", "paragraphs": [{"context": "a[SEP]b"}, {"contex
         ("reports", {"r": "question\n\"Is 「x」 so?\n「a\n\nb」\"\n\"Or?\n「a\n\nb」\"\n".encode()}, [["a", "b"]]),
     ],
 )  # fmt: skip
-def test_a_conversion_takes_what_the_study_took(conversion, files, found):
+def test_conversions(conversion, files, found):
     assert list(made.CONVERSIONS[conversion](files.items())) == found
 
 
-def test_every_conversion_is_tried_and_every_named_one_is_there():
+def test_downloads_name_all_conversions():
     conversions = {entry.conversion for group in downloads.load_manifest().values() for entry in group.made} - {None}
     assert conversions == set(made.CONVERSIONS)
 
 
-def test_a_citation_is_taken_once_and_none_that_is_elsewhere():
+def test_each_new_citation_is_taken_once():
     rows = [("1", "A&amp;B", f" {LONG}"), ("1", "", f"x{LONG}"), ("2", "", LONG.upper()), ("3", "", "few words"),
             ("4", "", f"y {LONG}"), ("", "", f"z {LONG}"), ("5", "", f"w {LONG}"), ("", "", f"v {LONG}")]  # fmt: skip
     citations = made.choose_citations(rows, {"5"}, {made.find_key(f"z, {LONG}")})
     assert list(citations) == [("1", "A&B", LONG), ("4", "", f"y {LONG}"), ("", "", f"v {LONG}")]
 
 
-def test_texts_are_cut_where_a_part_is_full():
+def test_parts_of_a_corpus():
     texts = [["# many words here", "a b"], ["c"], ["d e f"], ["g"]]
     assert [list(made.take_part(texts, i, 3)) for i in range(3)] == [texts[:2], texts[2:3], texts[3:]]
 
 
-def test_a_file_has_the_same_bytes_every_time(tmp_path):
+def test_written_files_are_always_the_same(tmp_path):
     forms = {"a.tsv.gz": [("1", "A", "B")], "a.txt.gz": [["a", "b"], ["c"]], "a.jsonl.gz": [{"b": "é"}]}
     for name, records in forms.items():
         made.write_records(records, tmp_path / name, name)
@@ -128,6 +128,8 @@ def public(tmp_path, monkeypatch):
     for path, text in {"d/1": f"The {LONG}", "d/2": f"Of {LONG}", "d/e/3": "no", "large": "no" * 999}.items():
         (repository / path).parent.mkdir(parents=True, exist_ok=True)
         (repository / path).write_text(text)
+    for name, value in {"COUNT": "1", "KEY_0": "safe.bareRepository", "VALUE_0": "explicit"}.items():
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", value)  # a user's git may find no bare repository
     identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     for command in (["init", "-q"], ["config", "uploadpack.allowFilter", "true"], ["add", "."], ["commit", "-qm", "a"]):
         subprocess.run(["git", "-C", repository, *identity, *command], check=True, capture_output=True)
@@ -139,7 +141,7 @@ def files_of(commit: str, *patterns: str, **changes) -> repositories.RepositoryF
     return repositories.RepositoryFiles(repository="a/b", commit=commit, files=list(patterns), **changes)
 
 
-def test_of_a_repository_what_is_asked_for_is_fetched_once(public, tmp_path, monkeypatch):
+def test_requested_files_of_a_repository_are_fetched_once(public, tmp_path, monkeypatch):
     raw, wanted = tmp_path / "raw", files_of(public, "d/2", "d/*")
     contents = list(repositories.read_files(raw, wanted))
     assert [path for path, _ in contents] == ["d/2", "d/1", "d/2"] and contents[1][1].startswith(b"The word0")
@@ -158,13 +160,7 @@ def test_of_a_repository_what_is_asked_for_is_fetched_once(public, tmp_path, mon
         list(repositories.read_files(raw, wanted))
 
 
-def test_git_may_be_set_to_find_no_bare_repository(public, tmp_path, monkeypatch):
-    for name, value in {"COUNT": "1", "KEY_0": "safe.bareRepository", "VALUE_0": "explicit"}.items():
-        monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
-    assert [path for path, _ in repositories.read_files(tmp_path / "raw", files_of(public, "d/*"))] == ["d/1", "d/2"]
-
-
-def test_a_file_is_made_right_or_not_at_all(public, tmp_path, monkeypatch, capsys):
+def test_a_file_is_made_correctly_or_not_at_all(public, tmp_path, monkeypatch, capsys):
     expected = f"pmid\ttitle\tabstract\n\t\tThe {LONG}\n\t\tOf {LONG}\n"
     path, manifest = "corpora/pubmed/x.tsv.gz", {}
     monkeypatch.setattr(downloads, "load_manifest", lambda: manifest)
@@ -196,8 +192,7 @@ def test_a_file_is_made_right_or_not_at_all(public, tmp_path, monkeypatch, capsy
     assert "not the file of the study, and kept" in fetch()[0]
 
 
-def test_without_a_network_git_is_asked_once(tmp_path, monkeypatch, capsys):
-    """One line says so at the end, as for files that are downloaded unchanged."""
+def test_without_a_network_git_is_called_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(repositories, "HOST", "http://127.0.0.1:1/")
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     calls, run_git = [], repositories.run_git
@@ -210,25 +205,20 @@ def test_without_a_network_git_is_asked_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(downloads, "load_manifest", lambda: {"a": group})
     assert downloads.fetch_groups([]) == 1
     failed, counts = capsys.readouterr().out.splitlines()
-    assert failed == "FAILED   no way to 127.0.0.1:1 (no connection): run again with a network; what was fetched stays"
+    assert failed.startswith("FAILED   no way to 127.0.0.1:1 (no connection): run again with a network")
     assert counts == "4 failed" and sum("fetch" in words for words in calls) == 1
 
 
 def test_a_scale_may_read_the_first_files_of_a_source(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "data", lambda scale: tmp_path)
     (tmp_path / "corpora/pubmed-baseline").mkdir(parents=True)
-    for number in (3, 1, 2):
-        (tmp_path / f"corpora/pubmed-baseline/pubmed26n000{number}.xml.gz").touch()
-    load, first_files = params.load, {}
-    monkeypatch.setattr(
-        params,
-        "load",
-        lambda kind, key: load(kind, key).model_copy(update={"first_files": first_files} if kind == "scales" else {}),
-    )
-    assert len(documents.list_raw_files(open_study("paper"), "pubmed-baseline")) == 3
-    first_files["pubmed-baseline"] = 2
-    names = ["pubmed26n0001.xml.gz", "pubmed26n0002.xml.gz"]
-    assert documents.list_raw_files(open_study("paper"), "pubmed-baseline") == names
-    first_files["pubmed-bseline"] = 2
+    names = [f"pubmed26n000{number}.xml.gz" for number in (1, 2, 3)]
+    for name in reversed(names):
+        (tmp_path / "corpora/pubmed-baseline" / name).touch()
+    study, budget = open_study("paper"), params.load("scales", "paper")
+    assert documents.list_raw_files(study, "pubmed-baseline") == names
+    monkeypatch.setattr(type(study), "budget", budget.model_copy(update={"first_files": {"pubmed-baseline": 2}}))
+    assert documents.list_raw_files(study, "pubmed-baseline") == names[:2]
+    monkeypatch.setattr(type(study), "budget", budget.model_copy(update={"first_files": {"pubmed-bseline": 2}}))
     with pytest.raises(StudyError, match="unknown source in first_files of scale 'paper' 'pubmed-bseline'"):
-        documents.list_raw_files(open_study("paper"), "pubmed-baseline")
+        documents.list_raw_files(study, "pubmed-baseline")

@@ -1,4 +1,4 @@
-"""Tests of masking: shares, maskable tokens, whole words; a row depends on its key alone."""
+"""Tests of masking: shares, whole words, runs of words; a row depends on its key alone."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from lib.pretraining.masking import (
     IGNORED,
     Masking,
     begin_words,
-    choose_tokens,
     count_to_mask,
     join_words,
     mask_tokens,
@@ -29,9 +28,9 @@ LENGTH = 64
 KINDS = ("word-piece", "whole-word", "n-gram")
 
 
-def make_rows(count: int, seed: int = 0, continued: float = 0.4) -> np.ndarray:
+def make_rows(count: int, continued: float = 0.4) -> np.ndarray:
     """Return rows of words of one or a few pieces, with a [SEP] in the middle and occasional unknown pieces."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     rows = np.where(rng.random((count, LENGTH)) < continued, rng.integers(65, 105, (count, LENGTH)),
                     rng.integers(5, 65, (count, LENGTH)))  # fmt: skip
     rows[:, 0], rows[:, -1], rows[:, 20] = INVENTORY.cls, INVENTORY.sep, INVENTORY.sep
@@ -39,41 +38,32 @@ def make_rows(count: int, seed: int = 0, continued: float = 0.4) -> np.ndarray:
     return rows
 
 
-def mask(rows, kind="whole-word", share=0.15, limit=None, seed=0):
-    keys = make_keys(seed, np.arange(len(rows)))
-    return mask_tokens(rows, keys, INVENTORY, Masking(kind, share, limit), np.full(len(rows), share))
+def mask(rows, kind="whole-word", limit=None):
+    keys = make_keys(0, np.arange(len(rows)))
+    return mask_tokens(rows, keys, INVENTORY, Masking(kind, 0.15, limit), np.full(len(rows), 0.15))
 
 
 @each("kind", KINDS)
-def test_shares(kind):
+def test_shares_of_masked_replaced_and_kept_tokens(kind):
     rows = make_rows(3000)
+    rows[::3, 60:] = INVENTORY.pad
     inputs, positions, targets = mask(rows, kind)
-    row, slot = np.nonzero(targets != IGNORED)
+    assert positions.shape == targets.shape == (3000, Masking(kind, 0.15).slots(LENGTH))
+    used = targets != IGNORED
+    assert (used[:, :-1] >= used[:, 1:]).all() and not used.all() and (positions[~used] == 0).all()
+    assert (np.diff(positions, axis=1)[used[:, 1:]] > 0).all()
+    row, slot = np.nonzero(used)
     position, target = positions[row, slot], targets[row, slot]
-    maskable = ~INVENTORY.special[rows]
-    assert len(row) / maskable.sum() == pytest.approx(0.15, abs=0.002)
+    assert len(row) / (~INVENTORY.special[rows]).sum() == pytest.approx(0.15, abs=0.002)
     assert (target == rows[row, position]).all() and not INVENTORY.special[target].any()
     input_tokens = inputs[row, position]
     assert (input_tokens == INVENTORY.mask).mean() == pytest.approx(0.8, abs=0.01)
     assert (input_tokens == target).mean() == pytest.approx(0.1 + 0.1 / len(INVENTORY.ordinary), abs=0.01)
-    assert not INVENTORY.special[input_tokens[input_tokens != INVENTORY.mask]].any()
     untouched = np.ones(rows.shape, bool)
     untouched[row, position] = False
     assert (inputs[untouched] == rows[untouched]).all()
     replaced = input_tokens[(input_tokens != target) & (input_tokens != INVENTORY.mask)]
-    assert len(np.unique(replaced)) == len(INVENTORY.ordinary)  # any ordinary piece may replace another
-
-
-@each("kind", KINDS)
-def test_places_ascend_and_unused_slots_are_empty(kind):
-    rows = make_rows(200)
-    rows[::3, 30:] = INVENTORY.pad
-    _, positions, targets = mask(rows, kind)
-    assert positions.shape == targets.shape == (200, Masking(kind, 0.15).slots(LENGTH))
-    used = targets != IGNORED
-    assert (used[:, :-1] >= used[:, 1:]).all() and not used.all()
-    assert (positions[~used] == 0).all()
-    assert (np.diff(positions, axis=1)[used[:, 1:]] > 0).all()
+    assert set(replaced) == set(INVENTORY.ordinary)  # any ordinary token may replace another
 
 
 @each("kind", ["whole-word", "n-gram"])
@@ -93,7 +83,7 @@ def test_whole_words_are_never_split(kind):
 
 @FEW
 @given(st.integers(0, 2**32), st.integers(0, 30))
-def test_units_are_passed_over_in_random_order_until_none_that_is_left_would_fit(seed, room):
+def test_units_are_taken_in_random_order_until_no_other_fits(seed, room):
     """Taking all units at once gives the same as taking them one by one."""
     sizes = np.random.default_rng(seed).integers(1, 6, (1, 30))
     sizes[0, 20 + seed % 10 :] = 0  # the row has fewer units
@@ -107,24 +97,18 @@ def test_units_are_passed_over_in_random_order_until_none_that_is_left_would_fit
 
 
 @each("kind", KINDS)
-def test_the_wanted_number_is_reached_where_words_allow_it(kind):
+def test_the_number_to_mask_is_reached_and_never_exceeds_the_limit(kind):
     rows = make_rows(500, continued=0.0)
     expected = count_to_mask((~INVENTORY.special[rows]).sum(axis=1), 0.15, None)
-    targets = mask(rows, kind)[2]
-    counts = (targets != IGNORED).sum(axis=1)
+    counts = (mask(rows, kind)[2] != IGNORED).sum(axis=1)
     assert (counts == expected).mean() == 1 if kind != "n-gram" else (counts == expected).mean() > 0.9
-
-
-@each("kind", KINDS)
-def test_no_more_than_the_limit(kind):
-    assert Masking(kind, 0.15, 5).slots(LENGTH) == 5
-    targets = mask(make_rows(100), kind, 0.15, 5)[2]
-    assert (targets != IGNORED).sum(axis=1).max() == 5
+    limited = mask(make_rows(100), kind, limit=5)[2] != IGNORED
+    assert limited.shape[1] == limited.sum(axis=1).max() == 5
     assert Masking(kind, 0.15, 20).slots(128) == 19
     assert Masking(kind, 0.15, 20).slots(512) == 20
 
 
-def test_a_row_of_one_piece_asks_for_it_and_a_row_of_none_for_nothing():
+def test_a_row_of_one_token_and_a_row_of_padding():
     rows = np.full((2, LENGTH), INVENTORY.pad)
     rows[0, 1] = 7
     _, positions, targets = mask(rows)
@@ -132,7 +116,7 @@ def test_a_row_of_one_piece_asks_for_it_and_a_row_of_none_for_nothing():
     assert (targets[0, 1:] == IGNORED).all() and (targets[1] == IGNORED).all()
 
 
-def test_runs_of_words_are_as_long_as_albert_has_them():
+def test_runs_of_words_have_alberts_lengths():
     rows = make_rows(2000)
     maskable = ~INVENTORY.special[rows]
     words = begin_words(rows, maskable, INVENTORY)
@@ -150,11 +134,10 @@ def test_runs_of_words_are_as_long_as_albert_has_them():
 
 
 def test_the_share_rises_in_equal_parts():
-    masking = Masking("whole-word", (0.05, 0.10, 0.15, 0.20, 0.25), None)
+    masking = Masking("whole-word", (0.05, 0.10, 0.15, 0.20, 0.25))
     assert [masking.share_at(step / 100) for step in (0, 19, 21, 50, 99)] == [0.05, 0.05, 0.10, 0.15, 0.25]
     assert masking.share_at(1.0) == 0.25
     assert masking.slots(102) == 25  # for the largest share, so that all batches have the same shape
-    assert Masking("whole-word", 0.15).share_at(0.9) == 0.15
 
 
 @each("kind", KINDS)
@@ -169,14 +152,6 @@ def test_a_row_depends_on_its_key_alone(kind):
     assert not (together[0] == other[0]).all()
 
 
-def test_shares_may_differ_by_row():
-    rows = np.repeat(make_rows(1, continued=0), 40, axis=0)
-    shares = np.repeat([0.1, 0.4], 20)
-    chosen = choose_tokens(rows, make_keys(1, np.arange(40)), INVENTORY, Masking("word-piece", 0.4), shares).sum(axis=1)
-    expected = count_to_mask(np.array([(~INVENTORY.special[rows[0]]).sum()]), np.array([0.1, 0.4]), None)
-    assert set(chosen[:20]) == {expected[0]} and set(chosen[20:]) == {expected[1]}
-
-
 def test_random_numbers_are_even_and_independent():
     keys = make_keys(1, np.arange(400), 5)
     shares = to_share(draw_numbers(keys, 2, 400))
@@ -189,7 +164,7 @@ def test_random_numbers_are_even_and_independent():
     assert (draw_numbers(keys, 2, 7) == draw_numbers(keys, 2, 400)[:, :7]).all()
 
 
-def test_sentences_begin_with_letters():
+def test_which_tokens_begin_and_end_sentences():
     pieces = [*SPECIAL, ".", "?", "The", "##the", "5", "(", ",", "et"]
     inventory = take_inventory(BertTokenizer(vocab={p: i for i, p in enumerate(pieces)}, do_lower_case=False))
     assert [p for p, end in zip(pieces, inventory.ends, strict=True) if end] == [".", "?"]

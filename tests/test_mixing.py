@@ -13,7 +13,8 @@ from transformers import BertTokenizer
 from lib.pretraining import mixing
 from lib.pretraining.blocks import Blocks
 from lib.pretraining.masking import Masking
-from lib.pretraining.tokens import Tokens
+from lib.pretraining.mixing import CorpusFiles
+from lib.pretraining.tokens import Text, Tokens
 from lib.vocabularies.tokenization import SPECIAL
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
@@ -50,8 +51,8 @@ def cut(layout, rows: int, duplicates: int | None = None):
 
 
 @each(("method", "share"), [("simultaneous", 0.5), ("split files", 1 / 11)])
-def test_core_and_satellite_have_equal_shares_or_those_of_the_corpora(method, share):
-    layout = arrange(method)
+def test_core_and_satellite_have_equal_shares_or_those_of_their_sizes(method, share):
+    layout = arrange(method, core=(make_tokens(1_000, 60, "core"), make_tokens(2_000, 60, "more")))
     assert (place_all(layout, 3) < 3_000).mean() == pytest.approx(share, abs=0.001)
     segments = cut(layout, 20_000)
     for side, label in ((segments.first, 0), (segments.second, 1)):
@@ -78,7 +79,7 @@ def test_chunks_lie_within_their_corpus_and_the_satellite_comes_once_an_epoch(co
     assert (high[:, 0] <= core).all() and (low[:, 1] >= core).all() and (high[:, 1] <= core + satellite).all()
 
 
-def test_every_chunk_of_the_core_comes_equally_often_and_meets_new_partners():
+def test_chunks_of_the_core_come_equally_often_with_new_partners():
     layout = arrange("simultaneous")
     size, cores, satellites = layout.chunks(WIDTH)
     assert (size, cores, satellites) == (25, 4, 41)
@@ -92,8 +93,7 @@ def test_every_chunk_of_the_core_comes_equally_often_and_meets_new_partners():
     assert all(len(set(partners)) > 1 for partners in np.array(core_chunks).T)  # each satellite file meets several
 
 
-def test_nothing_is_always_left_out():
-    """The rest that fills no chunk is sometimes at the beginning and sometimes at the end."""
+def test_no_text_is_left_out_in_every_epoch():
     layout = arrange("simultaneous", [make_tokens(WIDTH * 50, 60, "core")], [make_tokens(WIDTH * 109, 60, "satellite")],
                      WIDTH * 80)  # fmt: skip
     assert layout.chunks(WIDTH) == (25, 2, 4)
@@ -101,40 +101,33 @@ def test_nothing_is_always_left_out():
     assert set(satellite[satellite >= 0].tolist()) == set(range(109))
 
 
-def test_random_segments_of_split_files_come_from_the_same_file_and_not_the_core_alone():
+def test_random_segments_of_split_files_come_from_the_same_file():
     layout = arrange("split files")
     assert layout.files == 16
     segments = cut(layout, 5_000)
     chosen = segments.pair == 1
-    pairs = Counter(zip((segments.first[chosen] < 3_000).tolist(), (segments.second[chosen] < 3_000).tolist(),
-                        strict=True))  # fmt: skip
-    assert len(pairs) == 4  # core and satellite meet
+    in_core = zip((segments.first[chosen] < 3_000).tolist(), (segments.second[chosen] < 3_000).tolist(), strict=True)
+    assert len(set(in_core)) == 4  # core and satellite meet
     files = [np.where(place < 3_000, place / 3_000, (place - 3_000) / 30_000) * layout.files
             for place in (segments.first[chosen], segments.second[chosen])]  # fmt: skip
     assert np.abs(np.floor(files[0]) - np.floor(files[1])).max() <= 1  # segments may begin a little before their file
     assert (np.floor(files[0]) == np.floor(files[1])).mean() > 0.8
 
 
-def test_corpora_as_they_are_are_one_text():
-    layout = arrange("as they are", (), (CORE, SATELLITE))
-    assert layout.count(WIDTH) == 33_000 // WIDTH
-    assert place_all(layout, 1)[0].tolist() == [WIDTH * i for i in range(33_000 // WIDTH)]
+def test_corpus_files_leave_out_no_block_of_either_side():
+    layout = CorpusFiles(Text([make_tokens(1_000, 60, "first"), make_tokens(2_000, 60, "second")]), (1_000,), 3)
+    blocks = np.arange(1_000 // WIDTH + 2_000 // WIDTH)
+    assert layout.count(WIDTH) == len(blocks)
+    epochs = np.zeros_like(blocks)
+    expected = [*range(0, 1_000 - WIDTH + 1, WIDTH), *range(1_000, 3_000 - WIDTH + 1, WIDTH)]
+    assert layout.place(epochs, blocks, WIDTH).tolist() == expected
+    low, high = layout.pool(epochs, blocks, WIDTH)
+    assert low[0].tolist() == [0, 1_000] and high[0].tolist() == [333, 1_666]
+    assert low[-1].tolist() == [666, 2_333] and high[-1].tolist() == [1_000, 3_000]
 
 
-def test_a_core_of_two_corpora():
-    layout = arrange("simultaneous", (CORE, make_tokens(1_000, 50, "more")), (SATELLITE,))
-    assert layout.core == 4_000 and layout.text.name == "core, more, satellite"
-    assert (place_all(layout, 2) < 4_000).mean() == 0.5
-
-
-def test_an_unknown_method_is_an_error():
-    with pytest.raises(ValueError, match="shuffled"):
-        arrange("shuffled")
-
-
-@each("method", mixing.METHODS)
-def test_counts_equal_those_made_one_by_one(method):
-    layout, rows = arrange(method), 6_000  # more than are cut at a time
+def test_the_pages_counts_equal_those_made_one_by_one():
+    layout, rows = arrange("simultaneous"), 6_000  # more than are cut at a time
     page = definitions("24_simultaneous_pretraining", "KINDS", "TOGETHER")
     counts = page.count_mixture(layout, page.cut_sequences(layout, TOKENIZER, rows, LENGTH, 2), 3_000)
     segments = cut(layout, rows, duplicates=2)

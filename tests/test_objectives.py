@@ -1,4 +1,4 @@
-"""Pretraining losses: they equal those of the library's heads, add up over parts of a batch, and can be learned."""
+"""Tests of pretraining losses: they equal the library's, add up over parts of a batch, and can be learned."""
 
 import pytest
 import torch
@@ -13,14 +13,15 @@ from lib.training.optimization import Optimization
 BODY = Body(layers=2, hidden=32, heads=4, intermediate=64, embedding=16)
 PIECES, LENGTH, MASK = 60, 16, 4
 LOSSES = {
-    "bert": objectives.masked_tokens, "albert": objectives.masked_tokens, "electra": objectives.replaced_tokens,
+    "bert": objectives.masked_tokens,
+    "electra": objectives.replaced_tokens,
     "adversarial": objectives.adversarial_tokens,
-}  # fmt: skip
+}
 
 
-def make_batch(rows: int = 6, pairs: bool = False, padded: bool = False, seed: int = 0) -> objectives.Batch:
+def make_batch(rows: int = 6, pairs: bool = False, padded: bool = False) -> objectives.Batch:
     """Return random text with three positions to predict in each row; one slot of the first row is unused."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
     text = torch.randint(5, PIECES, (rows, LENGTH), generator=generator)
     positions = torch.stack([1 + torch.randperm(8, generator=generator)[:3].sort().values for _ in range(rows)])
     targets = text.gather(1, positions)
@@ -38,9 +39,13 @@ def make_batch(rows: int = 6, pairs: bool = False, padded: bool = False, seed: i
     return batch | {"counts": torch.tensor([3.0 * rows - 1, pieces, rows])}
 
 
-def make(architecture: str, pairs: bool = False, dropout: float = 0.0):
+def make(architecture: str, pairs: bool = False, dropout: float = 0.0, noise: float = 0.0):
+    """Return a model; `noise` moves its weights, because zero biases and unit norms would hide mistakes."""
     torch.manual_seed(0)
-    return models.build_model(architecture, BODY, PIECES, LENGTH, dropout, pairs).eval()
+    model = models.build_model(architecture, BODY, PIECES, LENGTH, dropout, pairs).eval()
+    for parameter in model.parameters():
+        parameter.data.add_(noise * torch.randn_like(parameter))
+    return model
 
 
 def labels(batch) -> torch.Tensor:
@@ -58,18 +63,12 @@ def library_inputs(batch) -> dict:
 
 
 @pytest.mark.parametrize("architecture", ["bert", "albert"])
-@pytest.mark.parametrize("padded", [False, True])
-def test_masked_pieces_and_pairs_equal_the_library_s_loss(architecture, padded):
-    model, batch = make(architecture, pairs=True), make_batch(pairs=True, padded=padded)
+@pytest.mark.parametrize("pairs", [True, False])
+def test_the_loss_and_gradient_of_masked_tokens_equal_the_librarys(architecture, pairs):
+    model, batch = make(architecture, pairs, noise=0.1), make_batch(pairs=pairs, padded=pairs)
     name = "next_sentence_label" if architecture == "bert" else "sentence_order_label"
-    expected = model(**library_inputs(batch), labels=labels(batch), **{name: batch["pair"]}).loss
-    torch.testing.assert_close(objectives.masked_tokens(model, batch), expected, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("architecture", ["bert", "albert"])
-def test_masked_pieces_alone_equal_the_library_s_loss_and_gradient(architecture):
-    model, batch = make(architecture), make_batch()
-    expected = model(**library_inputs(batch), labels=labels(batch)).loss
+    pair_labels = {name: batch["pair"]} if pairs else {}
+    expected = model(**library_inputs(batch), labels=labels(batch), **pair_labels).loss
     expected.backward()
     gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
     model.zero_grad()
@@ -78,12 +77,11 @@ def test_masked_pieces_alone_equal_the_library_s_loss_and_gradient(architecture)
     torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-5)
     for name, parameter in model.named_parameters():
         if name in gradients:
-            torch.testing.assert_close(parameter.grad, gradients[name], rtol=1e-3, atol=1e-6, msg=name)
+            torch.testing.assert_close(parameter.grad, gradients[name], rtol=1e-3, atol=1e-5, msg=name)
 
 
-@pytest.mark.parametrize("padded", [False, True])
-def test_replaced_pieces_equal_the_library_s_two_losses(padded):
-    model, batch = make("electra"), make_batch(padded=padded)
+def test_the_loss_of_replaced_tokens_equals_the_librarys_two_losses():
+    model, batch = make("electra", noise=0.1), make_batch(padded=True)
     torch.manual_seed(5)
     loss = objectives.replaced_tokens(model, batch)
     generated = model.generator(**library_inputs(batch), labels=labels(batch))
@@ -91,15 +89,13 @@ def test_replaced_pieces_equal_the_library_s_two_losses(padded):
     logits = objectives.bodies.gather_states(generated.logits, batch["positions"])
     inputs, replaced = objectives.corrupt(logits, batch)
     judged = model.discriminator(**library_inputs(batch) | {"input_ids": inputs}, labels=replaced)
-    expected = generated.loss + objectives.DISCRIMINATOR_WEIGHT * judged.loss
-    torch.testing.assert_close(loss, expected, rtol=1e-4, atol=1e-4)
-    assert objectives.DISCRIMINATOR_WEIGHT == 50
+    torch.testing.assert_close(loss, generated.loss + 50 * judged.loss, rtol=1e-4, atol=1e-4)
 
 
-def test_draws_follow_the_generator_and_stand_where_they_were_asked_for():
+def test_tokens_are_drawn_by_the_generators_probabilities():
     batch = make_batch(rows=400)
-    unchanged = batch["positions"][:, :1]  # one chosen token of each sequence keeps its text
-    batch["input_ids"] = batch["input_ids"].scatter(1, unchanged, batch["targets"][:, :1])
+    unmasked = batch["positions"][:, :1]  # one chosen token of each sequence keeps its text
+    batch["input_ids"] = batch["input_ids"].scatter(1, unmasked, batch["targets"][:, :1])
     logits = torch.full((400, 3, PIECES), -20.0)
     logits[..., 7], logits[..., 8] = 1.0, 0.0
     inputs, replaced = objectives.corrupt(logits, batch)
@@ -112,12 +108,10 @@ def test_draws_follow_the_generator_and_stand_where_they_were_asked_for():
     assert torch.equal(inputs[~chosen], text[~chosen])
     assert torch.equal(replaced == 1, inputs != text)
     assert (replaced[chosen] == 0).any()  # a draw that is right is not replaced
-    assert torch.equal(replaced.gather(1, unchanged) == 1, inputs.gather(1, unchanged) != batch["targets"][:, :1])
-    assert set(replaced.gather(1, unchanged).flatten().tolist()) == {0, 1}
 
 
 @pytest.mark.parametrize("architecture", ["bert", "electra"])
-def test_the_losses_of_parts_add_up_to_the_loss_of_the_step(monkeypatch, architecture):
+def test_the_losses_of_parts_add_up(monkeypatch, architecture):
     model, batch = make(architecture, pairs=architecture == "bert"), make_batch(pairs=architecture == "bert")
     loss_of = LOSSES[architecture]
     monkeypatch.setattr(torch, "rand_like", lambda logits, dtype: torch.full_like(logits, 0.5))  # no randomness
@@ -126,39 +120,26 @@ def test_the_losses_of_parts_add_up_to_the_loss_of_the_step(monkeypatch, archite
     torch.testing.assert_close(sum(loss_of(model, half) for half in halves), whole, rtol=1e-5, atol=1e-5)
 
 
-def test_the_adversarial_loss_adds_what_the_shift_changes():
-    model, batch = make("bert"), make_batch()
-    torch.manual_seed(3)
-    loss = objectives.adversarial_tokens(model, batch)
-    plain = objectives.masked_tokens(model, batch)
-    assert loss > plain
-    loss.backward()
-    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
-
-
-def test_the_shift_misleads_more_than_one_at_random(monkeypatch):
-    model, batch = make("bert"), make_batch()
-    for parameter in model.parameters():  # away from the initial weights, where all directions are alike
-        parameter.data.add_(0.2 * torch.randn_like(parameter))
+def test_the_adversarial_shift_misleads_more_than_a_random_one(monkeypatch):
+    model, batch = make("bert", noise=0.2), make_batch()  # at the initial weights all directions are alike
     plain = objectives.masked_tokens(model, batch)
     by_gradient = objectives.adversarial_tokens(model, batch) - plain
     grad = torch.autograd.grad
     monkeypatch.setattr(torch.autograd, "grad", lambda loss, noise: (torch.randn_like(grad(loss, noise)[0]),))
     at_random = [(objectives.adversarial_tokens(model, batch) - plain).item() for _ in range(8)]
-    assert by_gradient.item() > 2 * max(at_random)
+    assert by_gradient.item() > 2 * max(at_random) > 0
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
-def test_the_direction_is_that_of_the_noise_alone_in_bfloat16_too(monkeypatch, dropout):
-    model, batch, gradients, grad = make("bert", dropout=dropout).train(), make_batch(), [], torch.autograd.grad
-    for parameter in model.parameters():
-        parameter.data.add_(0.05 * torch.randn_like(parameter))
+def test_the_adversarial_direction_is_that_of_the_noise_alone_in_bfloat16_too(monkeypatch, dropout):
+    model, batch = make("bert", dropout=dropout, noise=0.05).train(), make_batch()
+    gradients, grad = [], torch.autograd.grad
 
-    def look(loss, noise):
+    def record(loss, noise):
         gradients.append((loss.item(), *grad(loss, noise)))
         return gradients[-1][1:]
 
-    monkeypatch.setattr(torch.autograd, "grad", look)
+    monkeypatch.setattr(torch.autograd, "grad", record)
     for half in (False, True):
         torch.manual_seed(3)
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
@@ -167,37 +148,31 @@ def test_the_direction_is_that_of_the_noise_alone_in_bfloat16_too(monkeypatch, d
     assert torch.cosine_similarity(*(slope.flatten() for _, slope in gradients), dim=0) > 0.99
 
 
-def test_divergence_is_the_library_s():
+def test_divergence_equals_the_librarys():
     ours, target = torch.randn(5, 9), torch.randn(5, 9)
     expected = functional.kl_div(ours.log_softmax(-1), target.softmax(-1), reduction="sum")
     torch.testing.assert_close(objectives.divergence(ours, target), expected)
-    assert objectives.divergence(ours, ours).item() == pytest.approx(0, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", LOSSES)
-def test_every_kind_overfits_twenty_sentences(kind):
-    model = make("bert" if kind == "adversarial" else kind, pairs=kind in ("bert", "albert")).train()
-    batch = make_batch(rows=20, pairs=kind in ("bert", "albert"), padded=True)
+@pytest.mark.parametrize("kind", ["albert", "adversarial"])
+def test_twenty_sequences_are_memorised(kind):
+    pairs = kind == "albert"
+    loss_of = objectives.masked_tokens if pairs else objectives.adversarial_tokens
+    model, batch = make("albert" if pairs else "bert", pairs).train(), make_batch(20, pairs, padded=True)
     settings = Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
     optimizer = optimizers.make_optimizer(model, settings, 5e-3)
     torch.manual_seed(0)
-    losses = []
-    for _ in range(600 if kind == "electra" else 150):
-        loss = LOSSES[kind](model, batch)
-        loss.backward()
-        losses.append(loss.item())
+    for _ in range(150):
+        loss_of(model, batch).backward()
         optimizer.step()
         optimizer.zero_grad()
     measures = {name: total / count for name, (total, count) in objectives.measure_batch(model.eval(), batch).items()}
-    if kind == "electra":  # its generator is too narrow to memorise twenty sentences
-        assert sum(losses[-20:]) / 20 < 0.2 * losses[0]
-    else:
-        assert measures["held-out loss"] < 0.2
-    assert measures.get("pairs right", 1.0) == 1.0
+    assert measures["held-out loss"] < 0.2
+    assert measures.get("pairs right") == (1.0 if pairs else None)
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-def test_a_step_without_targets_has_no_loss_of_them(kind):
+def test_a_step_without_targets_has_no_loss_on_tokens(kind):
     model, batch = make("bert" if kind == "adversarial" else kind), make_batch()
     batch["targets"].fill_(masking.IGNORED)
     batch["counts"][0] = 0
@@ -210,15 +185,15 @@ def test_a_step_without_targets_has_no_loss_of_them(kind):
     assert objectives.measure_batch(model, batch)["held-out loss"] == (0, 0)
 
 
-def test_of_many_processes_a_single_target_counts_in_part():
+def test_one_target_among_two_processes_is_divided_by_one_half():
     batch = make_batch()
-    once, twice = (objectives.token_loss(torch.zeros(6, 3, PIECES), batch | {"counts": torch.tensor([count, 1, 1])})
-                   for count in (1.0, 0.5))  # fmt: skip
-    assert twice == 2 * once > 0
+    logits, counts = torch.zeros(6, 3, PIECES), torch.tensor([1.0, 1.0, 1.0])
+    once = objectives.token_loss(logits, batch | {"counts": counts})
+    assert objectives.token_loss(logits, batch | {"counts": counts / 2}) == 2 * once > 0
 
 
-def test_measures_count_what_they_divide_by():
-    measures = objectives.measure_batch(make("electra"), make_batch(padded=True))
+def test_measures_are_divided_by_the_tokens_they_count():
     batch = make_batch(padded=True)
+    measures = objectives.measure_batch(make("electra"), batch)
     assert measures["held-out loss"][1] == batch["counts"][0]
     assert measures["replaced found"][1] + measures["kept cleared"][1] == batch["counts"][1]

@@ -3,8 +3,6 @@
 import csv
 import re
 
-import pytest
-
 from lib.benchmarks import registry
 from lib.study import open_study, params, paths
 from lib.study.papers import read_paper
@@ -51,13 +49,14 @@ def corpora_of(model: str) -> list[str]:
     return [key.removesuffix("-naseem") for key in keys]
 
 
-@pytest.mark.parametrize(("printed", "name"), [
-    ("Wiki + Books", "BERT (Wiki+Books)"), ("Wiki + Books + PubMed", "BioBERT (+PubMed)"),
-    ("Wiki + Books + PMC", "BioBERT (+PMC)"), ("Wiki + Books + PubMed + PMC", "BioBERT (+PubMed+PMC)"),
-])  # fmt: skip
-def test_biobert_table_2(printed, name):
-    assert printed in read("lee-biobert", "2")
-    assert corpora_of(names("lee")[name].model) == texts_of(printed)
+def test_biobert_table_2():
+    models = {
+        "Wiki + Books": "BERT (Wiki+Books)", "Wiki + Books + PubMed": "BioBERT (+PubMed)",
+        "Wiki + Books + PMC": "BioBERT (+PMC)", "Wiki + Books + PubMed + PMC": "BioBERT (+PubMed+PMC)",
+    }  # fmt: skip
+    for printed, name in models.items():
+        assert printed in read("lee-biobert", "2")
+        assert corpora_of(names("lee")[name].model) == texts_of(printed)
 
 
 def test_pubmedbert_tables_2_and_4():
@@ -68,9 +67,13 @@ def test_pubmedbert_tables_2_and_4():
     assert {FAMILIES[task] for task in read("gu-pubmedbert", "4")} == families
 
 
-def test_oubiobert_table_3():
-    for model, cells in read("wada-oubiobert", "3").items():
-        assert names("wada")[cells["Name"]].model, model
+def test_oubiobert_tables_3_and_5():
+    printed_names = names("wada")
+    assert all(printed_names[cells["Name"]].model for cells in read("wada-oubiobert", "3").values())
+    datasets = {"Named-entity recognition": "bc5cdr-chem", "Relation-extraction": "ddi"}
+    for row, cells in read("wada-oubiobert", "5").items():
+        dataset = datasets.get(row) or printed_names[row].dataset
+        assert open_study("paper").protocol("wada", dataset).epochs == numbers(cells["Number of epochs"]), row
 
 
 def test_oubiobert_table_4():
@@ -81,13 +84,6 @@ def test_oubiobert_table_4():
     for domain in ("Clinical", "Biomedical"):
         ours = [printed_names[row].dataset for row, cells in rows.items() if cells["Domain"] == domain]
         assert printed_names[domain.lower()].mean_of == [ours]
-
-
-def test_oubiobert_table_5():
-    sets = {"Named-entity recognition": "bc5cdr-chem", "Relation-extraction": "ddi"}
-    for row, cells in read("wada-oubiobert", "5").items():
-        dataset = sets.get(row) or names("wada")[row].dataset
-        assert open_study("paper").protocol("wada", dataset).epochs == numbers(cells["Number of epochs"]), row
 
 
 def test_bioalbert_table_1():
@@ -115,21 +111,22 @@ def test_bioalbert_table_3():
     assert params.load("vocabularies", model.vocabulary).size // 1000 == int(printed["Size of Vocabulary"][:-1])
 
 
-@pytest.mark.parametrize("number", "1234")
-def test_large_bioalberts_say_where_they_depart_from_table_3(number):
+def test_large_bioalberts_say_where_they_depart_from_table_3():
     printed = {row: cells["value"] for row, cells in read("naseem-bioalbert", "3").items()}
     batch = f"{int(printed['Training Batch Size']):,}"
     layers, heads = printed["No. of Layers"], printed["Attention Heads"]
     stated = f"batches of {batch}, {layers} layers, {heads} heads and {printed['Size of Hidden Layer']} units for all"
-    assert stated in params.load("models", f"bioalbert-large{number}").differs
+    for number in "1234":
+        assert stated in params.load("models", f"bioalbert-large{number}").differs
 
 
-@pytest.mark.parametrize("row", list(read("naseem-bioalbert", "4")))
-def test_bioalbert_table_4(row):
-    printed, model = read("naseem-bioalbert", "4")[row], names("naseem")[row].model
-    steps, texts = printed["Number of training steps"], printed["Combination of corpus used for training"]
-    assert sum(phase.steps for phase in params.load("models", model).published.phases) == 1000 * int(steps[:-1])
-    assert corpora_of(model) == texts_of(texts)
+def test_bioalbert_table_4():
+    for row, printed in read("naseem-bioalbert", "4").items():
+        model = names("naseem")[row].model
+        steps, texts = printed["Number of training steps"], printed["Combination of corpus used for training"]
+        phases = params.load("models", model).published.phases
+        assert sum(phase.steps for phase in phases) == 1000 * int(steps[:-1]), row
+        assert corpora_of(model) == texts_of(texts), row
 
 
 def test_bioalbert_table_5():

@@ -32,14 +32,14 @@ RUNS = pd.DataFrame(
 )  # fmt: skip
 
 
-def test_a_cell_is_a_mean_over_folds_sets_and_groups_or_empty():
+def test_a_cell_is_a_mean_over_folds_datasets_and_groups():
     seeds = tables.by_seed(CELLS, RUNS).set_index(["row", "column"])
     assert seeds.loc[("NCBI", "BioBERT"), "ours"].tolist() == [82.0, 83.0, 90.0]
     assert seeds.loc[[("mean", "BioBERT")], ["seed", "ours"]].to_numpy().tolist() == [[1.0, (71 + 40) / 2]]
     assert np.isnan(seeds.loc[("NCBI", "XLNet"), "ours"]).all()  # not BERT's score, although it was run
 
 
-def test_a_summary_has_a_line_a_cell_and_no_verdict_on_made_up_data():
+def test_cells_are_summarised_without_verdicts_on_made_up_data():
     seeds = tables.by_seed(CELLS, RUNS)
     table = tables.summarise_cells(seeds)
     assert table["column"].tolist() == ["BERT", "BioBERT", "BioBERT", "XLNet"]
@@ -52,7 +52,7 @@ def test_a_summary_has_a_line_a_cell_and_no_verdict_on_made_up_data():
     assert set(made_up["verdict"]) == {"n/a"} and made_up["note"].tolist()[0] == "made-up data: not a finding"
 
 
-def test_what_needs_no_encoder_is_a_mean_of_all_sets_of_a_cell_or_empty():
+def test_baselines_of_a_cell_are_means_over_all_its_datasets():
     scores = pd.DataFrame(
         [("ncbi-disease", "f1", 20.0, 60.0, 61.0), ("bc2gm", "f1", 30.0, 70.0, np.nan),
          ("biosses", "r", np.nan, 25.0, np.nan)],
@@ -65,7 +65,7 @@ def test_what_needs_no_encoder_is_a_mean_of_all_sets_of_a_cell_or_empty():
     assert len(frame) == 4
 
 
-def test_differences_are_of_the_seeds_that_both_have():
+def test_differences_are_over_common_seeds():
     seeds = tables.by_seed(CELLS, RUNS)
     frame = tables.differences(seeds, "BioBERT", "BERT")
     assert frame[["place", "seed", "published", "ours"]].to_numpy().tolist() == [
@@ -77,7 +77,7 @@ def test_differences_are_of_the_seeds_that_both_have():
     assert by_row[["place", "published", "ours"]].to_numpy().tolist() == [["BioBERT", -12.0, 55.5 - 82.0]]
 
 
-def test_effects_are_on_single_sets_or_on_means_and_never_on_both():
+def test_effects_are_on_single_datasets_or_on_means_but_never_on_both():
     rows = [(place, column, score, place == "mean") for place, low in (("NCBI", 60.0), ("mean", 70.0))
             for column, score in (("BERT", low), ("BioBERT", low + 2))]  # fmt: skip
     seeds = pd.DataFrame(rows, columns=["row", "column", "published", "is_mean"])
@@ -87,44 +87,25 @@ def test_effects_are_on_single_sets_or_on_means_and_never_on_both():
         assert effect.reset_index()["place"].tolist() == places and effect["paper"].tolist() == [2.0]
 
 
-def test_a_second_pretraining_is_a_seed_of_its_own():
-    runs = pd.concat([RUNS, pd.DataFrame(run("bert", "ncbi-disease", "f1", {1: 70.0}, pretraining=2))])
-    seeds = tables.by_seed(CELLS, runs)
-    assert seeds[seeds["column"] == "BERT"][["pretraining", "seed", "ours"]].to_numpy().tolist() == [
-        [1, 1, 78.0], [1, 2, 80.0], [2, 1, 70.0],
-    ]  # fmt: skip
-
-
-def test_printed_cells_are_read_from_the_file_once_and_each_caller_has_a_frame_of_its_own(monkeypatch):
+def test_each_caller_has_its_own_frame_of_printed_cells():
     first = results.read_published("lee-biobert", "4")
     kept = first.copy()
-    monkeypatch.setattr(pd, "read_csv", None)
     first["value"] = 0.0
     pd.testing.assert_frame_equal(results.read_published("lee-biobert", "4"), kept)
 
 
 def test_scores_printed_from_0_to_1_are_shown_in_percent():
-    (bert,) = (
-        cell
-        for cell in published.read_printed_cells(params.load("tables", "ozyurt-5"))
-        if cell["column"] == "BERT Base"
-    )
+    cells = published.read_printed_cells(params.load("tables", "ozyurt-5"))
+    (bert,) = (cell for cell in cells if cell["column"] == "BERT Base")
     assert (bert["value"], bert["std"]) == (24.6, 0.7)
 
 
-def test_the_study_says_what_stands_for_a_printed_cell():
+def test_a_study_has_the_run_behind_each_printed_cell():
     study = open_study("laptop")
-    cells = study.published("lee-4")
-    (cell,) = cells[(cells["row"] == "NCBI disease") & (cells["column"] == "BioBERT (+PubMed)")
-                    & (cells["metric"] == "F1")].to_dict("records")  # fmt: skip
-    assert (cell["model"], cell["dataset"], cell["protocol"], cell["score"]) == (
-        "bert-general-pubmed", "ncbi-disease", "lee", "f1",
-    )  # fmt: skip
-    runs = study.results()
-    assert {"model", "pretraining", "seed", "value"} <= set(runs) and set(runs["pretraining"]) == {1}
+    cells = study.published("lee-4").set_index(["row", "column", "metric"])
+    cell = cells.loc[("NCBI disease", "BioBERT (+PubMed)", "F1"), ["model", "dataset", "protocol", "score"]]
+    assert cell.tolist() == ["bert-general-pubmed", "ncbi-disease", "lee", "f1"]
     baselines = study.baselines().set_index("dataset")
     assert baselines.loc["ncbi-disease", "chance"] < baselines.loc["ncbi-disease", "without_pretraining"] < 100
     with pytest.raises(StudyError, match="lee-1 is a table of corpora"):
         study.published("lee-1")
-    with pytest.raises(StudyError, match="unknown table"):
-        study.published("lee-44")

@@ -12,12 +12,12 @@ TEST = [
 ]
 
 
-def test_names_are_counted_as_they_are_written():
+def test_names_are_counted_as_written():
     assert seen.find_names(TRAIN) == {"type 2 diabetes", "gout"}
     assert seen.count_names(TRAIN, TEST) == {"entities": 4, "entities_seen": 2, "names": 3, "names_seen": 1}
 
 
-def test_scores_are_split_by_the_name_of_an_entity():
+def test_scores_by_seen_and_unseen_names():
     """Right: one gout of two, and lupus. Wrong: `gout` and `Gout` missed, `or` predicted. Only `gout` is known."""
     tags = [["O", "B", "B", "O", "B"], ["O", "O"]]
     scores = seen.score_seen(TEST, tags, seen.find_names(TRAIN))

@@ -30,13 +30,13 @@ def read_mentions(folder: Path, *names) -> list[Annotation]:
     return [mention for _, mentions in notes.values() for mention in mentions]
 
 
-def test_mentions_keep_their_parts(tmp_path):
+def test_both_forms_keep_the_parts_of_a_mention(tmp_path):
     assert read_mentions(write(tmp_path / "pipes")) == MENTIONS
     assert read_mentions(write(tmp_path / "xml", KNOWTATOR, end=".txt.knowtator.xml")) == MENTIONS
 
 
-@each(("text", "length"), [("[****]", 6), ("[**a**]", 7), ("[**2001-1-1**]", 14), ("||||", 4), ("___", 3)])
-def test_blanks_keep_the_offsets(text, length):
+@each(("text", "length"), [("[****]", 6), ("[**2001-1-1**]", 14), ("||||", 4)])
+def test_blanked_text_keeps_its_offsets(text, length):
     blanked = shareclef.blank(f"a {text} b")
     assert len(blanked) == length + 4
     assert blanked.split() in (["a", "b"], ["a", "PATTERN", "b"], ["a", "ATTERN", "b"])
@@ -49,24 +49,19 @@ def test_overlaps_are_counted(tmp_path):
     assert len(read_mentions(folder)) == 3
 
 
-def test_notes_can_be_named(tmp_path):
+def test_a_list_names_the_notes_of_a_split(tmp_path):
     write(tmp_path, "", name="other")
-    folder = write(tmp_path)
+    folder, names = write(tmp_path), tmp_path / "dev.txt"
     assert {sentence.document for sentence in read_share_clef(folder)} == {"note", "other"}
-    names = tmp_path / "dev.txt"
-    names.write_text("other\n")
-    assert {sentence.document for sentence in read_share_clef(folder, names)} == {"other"}
     names.write_text("note\n\n")
     assert read_mentions(folder, names) == MENTIONS
-    names.write_text("note\nthird\n")
-    with pytest.raises(StudyError, match="no note for 1 of 2 names; check their list"):
-        read_share_clef(folder, names)
-    names.write_text("In secret it was given.\n")
-    with pytest.raises(StudyError, match=r"no note for 1 of 1 names(?!.*secret)"):
+    assert {sentence.document for sentence in read_share_clef(folder, names)} == {"note"}
+    names.write_text("note\nIn secret it was given.\n")
+    with pytest.raises(StudyError, match=r"no note for 1 of 2 names(?!.*secret)"):
         read_share_clef(folder, names)
 
 
-def test_a_mention_in_parts_needs_every_part(tmp_path):
+def test_a_mention_in_parts_is_right_if_every_part_is(tmp_path):
     dataset, sentences = registry.lookup("share-clef-2013"), read_share_clef(write(tmp_path))
     tags = [tag for sentence in sentences for tag in sentence.tags]
     assert tags.count("B-Disorder") == 2 and "O" in tags[tags.index("B-Disorder") : tags.index("I-Disorder")]

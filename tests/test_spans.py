@@ -41,7 +41,7 @@ def test_the_target_is_the_answer(tokenizer):
     assert tokens[0] == "[CLS]" and tokens.count("[SEP]") == 2 and tokens[sequences[0].second - 1] == "[SEP]"
 
 
-@pytest.mark.parametrize("before", [0, 20, 57, 58, 59, 120, 300])
+@pytest.mark.parametrize("before", [0, 57, 58, 59, 300])
 def test_every_gold_answer_survives_the_limit(tokenizer, before):
     question = ask("a " * before + "iron" + " b" * 100)
     sequences = make_task(tokenizer, length=80).encode([question])
@@ -52,13 +52,13 @@ def test_every_gold_answer_survives_the_limit(tokenizer, before):
     assert len(positions) == before + 101  # no token of the passage is lost
 
 
-def test_questions_that_lose_their_end_are_counted(tokenizer):
+def test_truncated_questions_are_counted(tokenizer):
     task = make_task(tokenizer, length=32)
     task.encode([ask("a iron b"), Question("2", "who " * 30, ("iron",), ("iron",), (Span(0, 0, 4),))])
     assert task.cut == 1
 
 
-def test_an_answer_as_long_as_counts_is_whole_in_some_sequence(tokenizer):
+def test_the_longest_answer_is_whole_in_some_sequence(tokenizer):
     words = " ".join(["iron"] * LONGEST)
     for before in range(0, 200, 7):
         passage = "a " * before + words + " b" * 90
@@ -87,7 +87,7 @@ def test_answers_of_all_passages_are_merged_and_no_text_comes_twice(tokenizer):
     assert registry.lookup("bioasq-7b-factoid").score([question], [ranked])["mrr"] == 100
 
 
-def test_a_window_that_is_sure_of_no_answer_does_not_win(tokenizer):
+def test_a_window_sure_of_no_answer_does_not_win(tokenizer):
     task = make_task(tokenizer, length=32)
     question = ask("a " * 40 + "iron")
     sequences = task.encode([question])
@@ -115,7 +115,7 @@ def test_batches_of_bioasq_are_averaged():
     assert scores["mrr"] == pytest.approx((100 + 100 / 3) / 2)
 
 
-def test_answers_stand_in_the_passage_alone(tokenizer):
+def test_answers_are_in_the_passage_only(tokenizer):
     task = make_task(tokenizer)
     sequences = task.encode([ask("a iron b", "c")])
     batch = task.collate(sequences)

@@ -22,56 +22,44 @@ def test_words_sentences_and_tags():
         Sentence(["It", "was", "not", "cured", "."], ["O"] * 5, "7"),
         Sentence(["No", "pain"], ["O", "B-Y"], "7"),
     ]
-
-
-def test_a_mention_inside_a_word_cuts_it():
-    text = "anti-HIVab2"
+    text = "anti-HIVab2"  # words are cut at the edges of mentions
     assert standoff.tag_text(text, [mention(text, "HIV")]) == [
         Sentence(["anti", "-", "HIV", "ab2"], ["O", "O", "B-X", "O"]),
     ]
-
-
-def test_neighbours_are_two_mentions():
     assert standoff.tag_text("ab", [Mention("", "X", 0, 1), Mention("", "X", 1, 2)])[0].tags == ["B-X", "B-X"]
 
 
-def test_no_sentence_ends_inside_a_mention():
+def test_sentences_end_at_paragraphs_and_never_inside_a_mention():
     text = "He had it here. Pain of the leg was noted."
     assert len(standoff.tag_text(text, [])) == 2
     (sentence,) = standoff.tag_text(text, [mention(text, "here. Pain")])
     assert sentence.tags[3:6] == ["B-X", "I-X", "I-X"]
-
-
-def test_paragraphs_end_sentences():
     text = "one\ntwo\n\nthree"
     assert len(standoff.tag_text(text, [])) == 3
     assert [s.words for s in standoff.tag_text(text, [], paragraph=standoff.BLANK_LINE)] == [["one", "two"], ["three"]]
 
 
-def test_the_longer_of_two_that_overlap_is_kept():
+def test_of_overlapping_mentions_the_longest_is_kept():
     long, short, apart = Mention("a", "X", 0, 9), Mention("b", "X", 6, 12), Mention("c", "X", 9, 12)
     assert standoff.keep_longest([short, apart, long]) == ([long, apart], [short])
     assert standoff.keep_longest([Mention("2", "X", 1, 4), Mention("1", "X", 0, 3)])[0] == [Mention("1", "X", 0, 3)]
-
-
-def test_a_mention_in_parts_is_kept_or_lost_whole():
+    # A mention in parts is kept or lost whole.
     parts, whole = Annotation("X", ((0, 2), (8, 10))), Mention("b", "X", 0, 5)
     assert standoff.keep_longest([parts, whole]) == ([whole], [parts])
     assert standoff.tag_text("ab de ghij", [parts, whole])[0].tags == ["B-X", "I-X", "O"]
 
 
-@pytest.mark.parametrize(("start", "end"), [(-1, 2), (0, 99), (3, 3), (3, 2)])
-def test_offsets_outside_the_text(start, end):
-    with pytest.raises(StudyError, match="document 7: a mention lies outside its text"):
-        standoff.tag_text("secret", [Mention("", "X", start, end)], "7")
+@pytest.mark.parametrize(
+    ("start", "end", "fault"),
+    [(-1, 2, "lies outside its text"), (0, 99, "lies outside its text"), (3, 3, "lies outside its text"),
+     (1, 3, "holds no word")],
+)  # fmt: skip
+def test_mentions_outside_the_text_or_without_a_word_are_refused(start, end, fault):
+    with pytest.raises(StudyError, match=f"document 7: a mention {fault}"):
+        standoff.tag_text("a  secret", [Mention("", "X", start, end)], "7")
 
 
-def test_a_mention_without_a_word():
-    with pytest.raises(StudyError, match="document 7: a mention holds no word"):
-        standoff.tag_text("a  b", [Mention("", "X", 1, 3)], "7")
-
-
-def test_a_splitter_that_changes_the_text(monkeypatch):
+def test_a_splitter_that_changes_the_text_is_refused(monkeypatch):
     monkeypatch.setattr(standoff.cleaning, "split_sentences", lambda text: [text.upper()])
     with pytest.raises(StudyError, match="document 7: the splitter changed a sentence") as error:
         standoff.tag_text("secret", [], "7")

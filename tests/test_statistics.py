@@ -1,38 +1,36 @@
 """Verdicts and tables: the rules of 00_start_here, on made-up scores."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
-from filled import fill
+from conftest import each
 from notebook_code import definitions
 from scipy import stats
 
-from benchmarks import verdict_rule
+from benchmarks import design, verdict_rule
 from lib import statistics
 from lib.errors import StudyError
-from lib.study import agreement, open_study, paths, results, tables
+from lib.study import agreement, open_study, pairs, paths, results, tables
 
 CELLS = definitions("04_printed_numbers")
 
 
-@pytest.mark.parametrize(
+@each(
     ("published", "ours", "verdict"),
-    [(80.0, [79.4, 80.0, 80.6], "agrees"), (81.0, [79.0, 80.0, 81.0], "undecided"),
-     (90.0, [79.0, 80.0, 81.0], "below"), (70.0, [79.0, 80.0, 81.0], "above"),
-     (80.0, [80.0], "n/a"), (float("nan"), [80.0, 81.0], "n/a")],
-)  # fmt: skip
-def test_a_cell(published, ours, verdict):
+    [
+        (80.0, [79.4, 80.0, 80.6], "agrees"),
+        (81.0, [79.0, 80.0, 81.0], "undecided"),
+        (90.0, [79.0, 80.0, 81.0], "below"),
+        (70.0, [79.0, 80.0, 81.0], "above"),
+        (80.0, [80.0], "n/a"),
+        (float("nan"), [80.0, 81.0], "n/a"),
+        # mean 80, sd 0.913, n 4: the half width is t(0.975, 3) * 0.913 / 2 = 1.453
+        (81.44, [79.0, 79.5, 80.5, 81.0], "agrees"),
+        (81.46, [79.0, 79.5, 80.5, 81.0], "below"),
+    ],
+)
+def test_a_printed_cell_is_compared_with_the_interval_of_ours(published, ours, verdict):
     assert tables.judge_cell(published, ours) == verdict
-
-
-def test_a_cell_at_the_edge_of_the_interval():
-    # mean 80, sd 0.913, n 4: the half width is t(0.975, 3) * 0.913 / 2 = 1.453
-    ours = [79.0, 79.5, 80.5, 81.0]
-    half = 3.182446 * np.std(ours, ddof=1) / 2
-    assert tables.judge_cell(80 + half - 0.01, ours) == "agrees"
-    assert tables.judge_cell(80 + half + 0.01, ours) == "below"
 
 
 def side(*means: float, pretraining=(0.0,), seeds=(-0.5, 0.5)) -> statistics.Side:
@@ -40,12 +38,16 @@ def side(*means: float, pretraining=(0.0,), seeds=(-0.5, 0.5)) -> statistics.Sid
     return [[[mean + offset + seed for seed in seeds] for offset in pretraining] for mean in means]
 
 
-@pytest.mark.parametrize(
+@each(
     ("gaps", "verdict"),
-    [([2.0, 2.5, 3.0], "holds"), ([-2.0, -2.5, -3.0], "fails"), ([2.0, -2.5, 3.0], "undecided"),
-     ([9.0], "undecided")],
-)  # fmt: skip
-def test_a_difference_is_as_sure_as_datasets_agree(gaps, verdict):
+    [
+        ([2.0, 2.5, 3.0], "holds"),
+        ([-2.0, -2.5, -3.0], "fails"),
+        ([2.0, -2.5, 3.0], "undecided"),
+        ([9.0], "undecided"),
+    ],
+)
+def test_the_error_of_a_difference_is_the_scatter_of_datasets(gaps, verdict):
     """Neither more seeds nor their agreement make it surer."""
     estimate = statistics.estimate_difference(side(*gaps, seeds=(0.0,) * 9), side(*[0.0] * len(gaps)))
     judged = statistics.judge(estimate)
@@ -56,7 +58,7 @@ def test_a_difference_is_as_sure_as_datasets_agree(gaps, verdict):
         assert verdict == "undecided" or judged["p"] == pytest.approx(p)
 
 
-def test_a_recipe_is_as_sure_as_its_pretrainings_agree():
+def test_the_error_of_a_recipe_includes_the_scatter_of_pretrainings():
     """If the datasets agree fully, it is Welch's t-test over pretrainings, with half the degrees of freedom."""
     better, worse = (0.0, 0.4, 0.8), (-1.0, 0.0, 0.4)
     sides = side(1.0, 2.0, pretraining=better), side(0.0, 1.0, pretraining=worse)
@@ -69,7 +71,7 @@ def test_a_recipe_is_as_sure_as_its_pretrainings_agree():
     assert statistics.estimate_difference(*once, recipe=True) == statistics.estimate_difference(*once)
 
 
-def test_checkpoints_on_few_sets_are_as_sure_as_seeds_and_test_documents():
+def test_the_error_of_checkpoints_on_few_datasets_is_that_of_seeds_and_test_documents():
     """Disagreement of the datasets does not count, unless documents or seeds are too few or datasets are many.
 
     The error is computed by hand.
@@ -89,13 +91,21 @@ def test_checkpoints_on_few_sets_are_as_sure_as_seeds_and_test_documents():
     assert not statistics.estimate_difference(many, many, samples=samples * 3).drawn
 
 
-@pytest.mark.parametrize(
+@each(
     ("relation", "margin", "mean", "verdict"),
-    [("beats", 0, 2.0, "holds"), ("beats", 0, -2.0, "fails"), ("beats", 0, 0.3, "undecided"),
-     ("as good as", 1, -0.3, "holds"), ("as good as", 1, -1.2, "undecided"), ("as good as", 1, -2.0, "fails"),
-     ("equals", 1, 0.3, "holds"), ("equals", 1, 1.2, "undecided"), ("equals", 1, 2.0, "fails"),
-     ("equals", 1, -2.0, "fails")],
-)  # fmt: skip
+    [
+        ("beats", 0, 2.0, "holds"),
+        ("beats", 0, -2.0, "fails"),
+        ("beats", 0, 0.3, "undecided"),
+        ("as good as", 1, -0.3, "holds"),
+        ("as good as", 1, -1.2, "undecided"),
+        ("as good as", 1, -2.0, "fails"),
+        ("equals", 1, 0.3, "holds"),
+        ("equals", 1, 1.2, "undecided"),
+        ("equals", 1, 2.0, "fails"),
+        ("equals", 1, -2.0, "fails"),
+    ],
+)
 def test_relations_and_margins(relation, margin, mean, verdict):
     judged = statistics.judge(statistics.Estimate(mean, 0.25, 1000), relation, margin)
     assert judged["verdict"] == verdict and (judged["p"] < 0.05) == (verdict != "undecided")
@@ -113,11 +123,11 @@ def test_a_median_has_its_exact_interval():
     assert statistics.judge_median(values, threshold=20, margin=5)["verdict"] == "fails"
 
 
-@pytest.mark.parametrize(("recipe", "pretrainings", "left"), [(True, 2, True), (True, 3, False), (False, 1, False)])
-def test_a_recipe_that_was_pretrained_less_than_three_times_points(recipe, pretrainings, left):
-    weakened = {"holds": "points that way", "fails": "points the other way", "undecided": "undecided"}
-    for verdict, weaker in weakened.items():
-        assert statistics.limit(verdict, recipe, pretrainings) == (weaker if left else verdict)
+@each(("recipe", "pretrainings", "weakened"), [(True, 2, True), (True, 3, False), (False, 1, False)])
+def test_a_recipe_that_was_pretrained_less_than_three_times_only_points(recipe, pretrainings, weakened):
+    weaker = {"holds": "points that way", "fails": "points the other way", "undecided": "undecided"}
+    for verdict, weak in weaker.items():
+        assert statistics.limit(verdict, recipe, pretrainings) == (weak if weakened else verdict)
 
 
 def test_the_rule_seldom_errs():
@@ -137,22 +147,18 @@ def test_the_rule_seldom_errs():
     assert (pretrained_once["share_holds"], pretrained_once["share_points"]) == (0, 1)
 
 
-def test_pretrainings_scatter_on_all_datasets_alike_or_on_each(monkeypatch):
-    rows = [
-        {"model": "pubmedbert" + suffix, "dataset": name, "score": mean + gap}
-        for suffix, gap in (("", -1), (".2", 0), (".3", 1))
-        for name, mean in (("x", 80), ("y", 60))
-    ]
-    rows += [
-        {"model": "bert-general" + suffix, "dataset": name, "score": 70 + gap}
-        for suffix, gaps in (("", (-1, 1)), (".2", (1, -1)))
-        for name, gap in zip("xy", gaps, strict=True)
-    ]
-    monkeypatch.setattr(results, "read_table", lambda path: pd.DataFrame(rows))
-    assert verdict_rule.measure_pretrainings.__wrapped__().tolist() == [[0, 2], [1, 0]]
+def test_power_grows_with_the_effect_and_falls_with_the_correction():
+    pair = pairs.Pairs(names=("a", "b"))
+    zero, medium, large = (design.find_power(pair, 9, 5, effect, 35, 40) for effect in (0.0, 5.0, 50.0))
+    assert zero[0] < 0.1 < medium[0] and medium[1] < medium[0] and large == [1.0, 1.0]
 
 
-def test_holm_s_correction():
+def test_the_page_of_the_design_is_up_to_date():
+    recorded = results.read_table(paths.recorded(paths.output("benchmarks", "design.csv")))
+    assert design.describe(recorded) in design.PAGE.read_text(encoding="utf-8")
+
+
+def test_holms_correction():
     # sorted 0.01, 0.02, 0.04 times 3, 2, 1; never below the one before
     assert statistics.correct([0.04, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
     assert statistics.correct([0.6, 0.5]) == [1.0, 1.0]
@@ -164,7 +170,7 @@ def rising(*slopes) -> list[statistics.Curve]:
     return [[(x, [70 + slope * i - 1, 70 + slope * i + 1]) for i, x in steps] for slope in slopes]
 
 
-def test_a_slope_is_that_for_each_tenfold():
+def test_a_slope_is_per_tenfold():
     assert statistics.find_slope([(1.0, [60.0]), (10.0, [61.0, 65.0]), (100.0, [66.0])]) == pytest.approx(3.0)
     # least squares by hand: x is -1.5, -0.5, 0.5, 1.5; sum of products 4.5 + 0 + 0.5 + 3 = 8; of squares 5
     points = [(1.0, [-3.0]), (10.0, [0.0]), (100.0, [1.0]), (1000.0, [2.0])]
@@ -172,14 +178,14 @@ def test_a_slope_is_that_for_each_tenfold():
     assert np.isnan(statistics.find_slope([(5.0, [1.0]), (5.0, [2.0])]))
 
 
-def test_slopes_of_several_sets_are_as_sure_as_they_agree():
+def test_the_error_of_several_slopes_is_their_scatter():
     judged = statistics.judge(statistics.estimate_slope(rising(1.0, 1.2, 1.4)))
     assert judged["verdict"] == "holds" and judged["effect"] == pytest.approx(1.2)
     assert (judged["ci_low"], judged["ci_high"]) == pytest.approx(statistics.find_interval([1.0, 1.2, 1.4]))
     assert statistics.judge(statistics.estimate_slope(rising(1.0, -2.0, 1.0)))["verdict"] == "undecided"
 
 
-def test_the_slope_of_one_curve_is_as_sure_as_its_points_lie_on_a_line():
+def test_the_error_of_one_slope_is_that_of_its_residuals():
     x, y = [1.0, 10.0, 100.0, 1000.0], [60.0, 61.1, 61.9, 63.0]
     fitted = stats.linregress(np.log10(x), y)
     estimate = statistics.estimate_slope([[(step, [value]) for step, value in zip(x, y, strict=True)]])
@@ -188,75 +194,32 @@ def test_the_slope_of_one_curve_is_as_sure_as_its_points_lie_on_a_line():
     assert np.isnan(statistics.estimate_slope([[(1.0, [1.0]), (10.0, [2.0])]]).error)
 
 
-@pytest.fixture
-def laptop_results(own_outputs, tmp_path, monkeypatch):
-    """Results at laptop scale on one dataset, the only one in the data folder."""
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    folder = tmp_path / "ner" / "ncbi-disease"
-    folder.mkdir(parents=True)
-    for split in ("train", "dev", "test"):
-        (folder / f"{split}.tsv").write_text("a\tO\n")
-    for model, f1 in (("bert-random", 60.0), ("bert-general", 70.0), ("bert-general-pubmed", 75.0)):
-        scores = [{"precision": f1, "recall": f1, "f1": f1 + seed} for seed in (1, 2, 3)]
-        run = {"fold": 1, "instances": {"train": 2000}, "device": "a CPU"}
-        runs = [run | {"seed": seed, "scores": seed_scores} for seed, seed_scores in enumerate(scores, 1)]
-        path = paths.results("laptop", model, "ncbi-disease", "lee")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        result = {"model": model, "dataset": "ncbi-disease", "protocol": "lee", "main score": "f1", "runs": runs}
-        path.write_text(json.dumps(result))
-    return tmp_path
-
-
-def test_the_table_has_every_printed_cell_with_ours_or_a_reason(laptop_results):
-    table = fill("lee-4")
-    printed = results.read_published("lee-biobert", "4")
-    assert table["published"].notna().sum() == len(printed) == 150
-    assert (table["ours"].notna() | (table["note"] != "")).all()
-    cell = table[(table["row"] == "NCBI disease") & (table["metric"] == "F1")].set_index("column")
-    assert cell.loc["BERT (Wiki+Books)", ["ours", "ours_std", "n_seeds", "verdict"]].tolist() == [72.0, 1.0, 3, "below"]
-    assert cell.loc["Random initialisation", "note"] == "not in the paper"
-    assert pd.isna(cell.loc["BioBERT (+PMC)", "ours"])
-    other = table[(table["row"] == "BC2GM") & (table["column"] == "BERT (Wiki+Books)")]
-    assert other["note"].str.startswith("BC2GM: no ").all()
-
-
-def test_damaged_results_are_named(laptop_results):
-    paths.results("laptop", "bert-general", "ncbi-disease", "lee").write_text('{"runs": [')
+def test_damaged_results_are_named(own_outputs):
+    path = paths.results("laptop", "bert-general", "ncbi-disease", "lee")
+    path.parent.mkdir(parents=True)
+    path.write_text('{"runs": [')
     with pytest.raises(StudyError, match="bert-general--ncbi-disease--lee.json: damaged"):
-        fill("lee-4")
+        open_study("laptop").results()
 
 
-@pytest.fixture
-def two_tables(tmp_path, monkeypatch):
-    """Two tables of three cells each: one cell agrees, one is below, the others could not be run."""
-    monkeypatch.setattr(paths, "ROOT", tmp_path)
-
-    def line(ours, verdict, note):
-        values = ["p", "t", "r", "c", "F1", 80.0, None, ours, None, 3 if ours else 0, verdict, note]
-        return dict(zip(results.COLUMNS, values, strict=True))
-
-    first = [line(80.0, "agrees", ""), line(70.0, "below", ""), line(None, "n/a", "no data")]
-    second = [line(None, "n/a", "no data"), line(None, "n/a", "no data"), line(None, "n/a", "no model")]
-    for key, rows in (("lee-4", first), ("gu-6", second)):
-        results.write_csv(paths.table("laptop", key), pd.DataFrame(rows))
-
-
-def test_verdicts_are_counted_over_all_tables(two_tables):
-    counted = agreement.count_verdicts(open_study("laptop")).set_index("table")
-    assert counted.loc["lee-4", ["printed", "ours beside", "agrees", "below"]].tolist() == [3, 2, 1, 1]
-    assert counted.loc["gu-6", "ours beside"] == 0
-
-
-def test_what_is_counted_and_what_is_trained_agree_apart(two_tables):
+def test_verdicts_are_counted_apart_for_counts_and_for_scores_of_models(own_outputs):
+    """Of the scores one cell agrees, one is below, and one could not be run."""
+    scores = [{"published": 80.0, "ours": 80.0, "verdict": "agrees"},
+              {"published": 80.0, "ours": 70.0, "verdict": "below"},
+              {"published": 80.0, "ours": None, "verdict": "n/a"}]  # fmt: skip
+    results.write_csv(paths.table("laptop", "lee-4"), pd.DataFrame(scores))
     results.write_csv(paths.table("laptop", "gu-1"), pd.DataFrame([{"published": 1, "ours": 1, "verdict": "agrees"}]))
-    parts = agreement.split_verdicts(agreement.count_verdicts(open_study("laptop")))
-    descriptions = {name: agreement.describe_agreement(counts) for name, counts in parts.items()}
+    counts = agreement.count_verdicts(open_study("laptop"))
+    counted = counts.set_index("table").loc["lee-4", ["printed", "ours beside", "agrees", "below"]]
+    assert counted.tolist() == [3, 2, 1, 1]
+    parts = agreement.split_verdicts(counts)
+    descriptions = {name: agreement.describe_agreement(part) for name, part in parts.items()}
     assert descriptions == {"what is counted": "1 of 1 agree", "scores of models": "1 of 2 agree, 1 below"}
-    empty = agreement.split_verdicts(agreement.count_verdicts(open_study("laptop")).iloc[:0])
-    assert {agreement.describe_agreement(counts) for counts in empty.values()} == {"none is judged"}
+    empty = agreement.split_verdicts(counts.iloc[:0])
+    assert {agreement.describe_agreement(part) for part in empty.values()} == {"none is judged"}
 
 
-def test_pairs_of_models_are_ordered_as_printed_or_not():
+def test_the_share_of_pairs_of_models_in_the_printed_order():
     cells = [("a", 80, 60), ("a", 82, 65), ("a", 84, 63), ("a", 84, 10), ("a", 90, None), ("b", 70, 50), ("b", 60, 51)]
     accuracy = CELLS.decision_accuracy(pd.DataFrame(cells, columns=["dataset", "published", "ours"]))
     # on a: 80-82 and 80-84 agree, 82-84 does not; the other 84 is below both; the two at 84 are printed equal

@@ -9,7 +9,7 @@ import pytest
 import torch
 from notebook_code import definitions
 
-from benchmarks import finetuning, paired, waiting
+from benchmarks import finetuning, paired
 from lib.errors import StudyError
 from lib.study import open_study
 from lib.study.corpora import Corpus
@@ -41,16 +41,6 @@ def test_no_repetition_begins_after_the_limit_once_there_are_enough(monkeypatch)
     clock = itertools.count(step=CELLS.LIMIT)
     monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
     assert len(CELLS.take_turns({"a": lambda: None}, 20, torch.device("cpu"))) == CELLS.FEWEST
-    assert len(CELLS.take_turns({"a": lambda: None}, 2, torch.device("cpu"))) == 2
-
-
-def test_a_random_batch_is_one_to_pretrain_on():
-    batch = CELLS.random_batch(40, 3, 16, 5)
-    assert batch["input_ids"].shape == (3, 16) and 5 <= batch["input_ids"].min() <= 39
-    assert all(len(set(row)) == 5 and min(row) > 0 for row in batch["positions"].tolist())
-    assert torch.equal(batch["targets"], batch["input_ids"].gather(1, batch["positions"]))
-    assert batch["token_type_ids"].tolist() == [[0] * 8 + [1] * 8] * 3
-    assert batch["counts"].tolist() == [15, 48, 3] and batch["pair"].shape == (3,)
 
 
 def test_medians_and_shares_by_hand():
@@ -59,12 +49,9 @@ def test_medians_and_shares_by_hand():
     assert (summary.loc[BERT, "tokens a second"], summary.loc[BERT, "GFLOP/s"]) == (500, 2)
     share = CELLS.find_share(TIMES, FACTS, ALBERT, BERT)  # the repetitions have 1/2, 1/4 and 1
     assert share == {"seconds": 0.5, "FLOPs": 0.75, "parameters": 0.25}
-    first, other = CELLS.format_times(TIMES, FACTS, "step")
-    assert "2 s a step of 1,000 tokens, from 2 to 4 over 3 repetitions" in first
-    assert other.startswith(f"{ALBERT}: 1 s, 0.50 of the seconds of {BERT}, with 0.75 of its FLOPs")
 
 
-def test_days_of_a_run_follow_from_the_speed(monkeypatch):
+def test_the_days_of_a_run_follow_from_its_speed(monkeypatch):
     monkeypatch.setattr(Corpus, "why_not", property(lambda corpus: "no text" if corpus.key == "mimic" else ""))
     model = open_study("laptop").model(LARGE)
     tokens = model.count_work()["tokens"]
@@ -75,7 +62,7 @@ def test_days_of_a_run_follow_from_the_speed(monkeypatch):
     assert without_text["ours"] > 0 and without_text["note"].endswith("; its text is not at hand")
 
 
-def test_steps_and_passes_are_timed_on_as_many_tokens():
+def test_steps_and_passes_of_models_are_timed_on_equally_many_tokens():
     study, pair = open_study("smoke"), ("bert-uncased", "bio-electra")
     times = CELLS.time_steps(study, [BERT, ALBERT, LARGE], 8, 5)
     assert times.groupby("repetition").size().eq(3).all() and (times["seconds"] > 0).all()
@@ -89,20 +76,20 @@ def test_steps_and_passes_are_timed_on_as_many_tokens():
     assert len(CELLS.draw_times(times, "seconds").axes[0].patches) == 2
 
 
-def test_the_first_epoch_stands_apart():
+def test_ratios_are_paired_by_repetition():
+    ours, peer = [30.0, 20.0, 10.0], [10.0, 10.0, 2.0]  # ratios 3, 2 and 5
+    assert paired.compare(ours, peer, "words/s") == {
+        "ours": 20.0, "peer": 10.0, "ratio": 3.0, "lowest": 2.0, "highest": 5.0, "repetitions": 3, "unit": "words/s",
+    }  # fmt: skip
+    assert paired.share(ours, peer, 40.0) == {"ours_share": 0.5, "peer_share": 0.25}
+
+
+def test_the_first_epoch_is_timed_separately():
     starts = [0.0, 2.0, 4.0, 5.0, 6.0, 7.0]  # steps of three epochs, two each; the last one ends at 8
     assert finetuning.split_epochs([*starts, 8.0], 40) == {"first epoch": 10, "later epochs": 20}
 
 
-def test_lines_of_another_case_or_device_stay(monkeypatch, tmp_path):
-    monkeypatch.setattr(paired, "OUTPUT", tmp_path)
-    rows = [("a", "CPU", 1), ("b", "CPU", 2), ("a", "GPU", 3), ("a", "CPU", 4)]
-    for case, device, number in rows:
-        paired.write_lines("table", [{"what": case, "ours": number, "device": device}])
-    assert pd.read_csv(tmp_path / "table.csv").values.tolist() == [["b", 2, "CPU"], ["a", 3, "GPU"], ["a", 4, "CPU"]]
-
-
-def test_cases_measured_before_another_fails_are_kept(monkeypatch, tmp_path):
+def test_rows_of_other_cases_and_devices_are_kept_when_a_case_fails(monkeypatch, tmp_path):
     def measure(case, *_) -> list[dict]:
         if case is finetuning.CASES["mini-32"]:
             raise StudyError("too slow")
@@ -111,21 +98,11 @@ def test_cases_measured_before_another_fails_are_kept(monkeypatch, tmp_path):
     monkeypatch.setattr(finetuning, "measure", measure)
     monkeypatch.setattr(paired, "OUTPUT", tmp_path)
     monkeypatch.setattr(sys, "argv", ["finetuning", "mini-16", "mini-32"])
+    case = finetuning.CASES["mini-16"].title
+    for what, device in ((case, "CPU"), ("another case", "CPU"), (case, "GPU")):
+        paired.write_lines("finetuning", [{"what": what, "device": device, "before": True}])
     with pytest.raises(StudyError, match="too slow"):
         finetuning.main()
-    assert pd.read_csv(tmp_path / "finetuning.csv")["what"].tolist() == ["BERT-mini, 16 a step"]
-
-
-def test_there_is_nothing_to_do_only_after_the_study_has_run(monkeypatch):
-    waits = []
-    monkeypatch.setattr(waiting, "make_clone", lambda commit, folder: folder)
-    monkeypatch.setattr(waiting, "wait", lambda clone, words: waits.append(words) or len(waits))
-    assert waiting.measure([waiting.AGAIN], "HEAD") == {waiting.AGAIN: 2} and waits == [(), ()]
-
-
-def test_ratios_are_of_the_runs_of_one_repetition_and_shares_of_what_is_possible():
-    ours, peer = [30.0, 20.0, 10.0], [10.0, 10.0, 2.0]  # ratios 3, 2 and 5
-    assert paired.compare(ours, peer, "words/s") == {
-        "ours": 20.0, "peer": 10.0, "ratio": 3.0, "lowest": 2.0, "highest": 5.0, "repetitions": 3, "unit": "words/s",
-    }  # fmt: skip
-    assert paired.share(ours, peer, 40.0) == {"ours_share": 0.5, "peer_share": 0.25}
+    table = pd.read_csv(tmp_path / "finetuning.csv")
+    assert table[["what", "device"]].values.tolist() == [["another case", "CPU"], [case, "GPU"], [case, "CPU"]]
+    assert table["before"].tolist()[:2] == [True, True] and pd.isna(table["before"].iloc[2])

@@ -36,7 +36,7 @@ def pack(folder, texts=(*TEXTS, "worda"), tokenizer=TOKENIZER, **settings) -> di
     return {split: tokens.open_packed(folder, split) for split in tokens.SPLITS}
 
 
-def test_every_document_of_two_pieces_is_in_one_split(tmp_path):
+def test_every_document_of_two_tokens_is_in_one_split(tmp_path):
     packed = pack(tmp_path)
     assert artefacts.read_record(tmp_path)["left out"] == 1
     assert sorted(documents(packed["train"]) + documents(packed["held_out"])) == sorted(TEXTS)
@@ -52,14 +52,14 @@ def test_what_is_held_out_depends_on_the_text_alone(tmp_path):
     assert set(documents(pack(tmp_path / "half", TEXTS[200:])["held_out"])) == before & set(TEXTS[200:])
 
 
-def test_nothing_is_held_out_of_a_few_texts_of_ones_own(tmp_path):
+def test_nothing_need_be_held_out(tmp_path):
     tokens.pack(TEXTS[:3], TOKENIZER, tmp_path / "mine", hold_out=0)
     assert documents(tokens.open_packed(tmp_path / "mine")) == TEXTS[:3]
     with pytest.raises(StudyError, match="^mine, held out: no document; the corpus is too small"):
         tokens.open_packed(tmp_path / "mine", "held_out")
 
 
-def test_pieces_are_written_again_only_when_text_or_vocabulary_change(own_outputs, monkeypatch):
+def test_tokens_are_written_again_only_when_text_or_vocabulary_change(own_outputs, monkeypatch):
     """Corpus and vocabulary are registered ones whose content and tokenizer the test can change."""
     state = SimpleNamespace(content="1", tokenizer=TOKENIZER, reads=0)
 
@@ -91,9 +91,9 @@ def test_a_large_vocabulary_has_wide_ids(tmp_path):
     assert max(split.ids.max() for split in packed.values()) == 2**16
 
 
-@each("file", ["train.ids", "train.starts", "held_out.ids"])
+@each("file", ["train.ids", "held_out.starts"])
 @each("damage", ["cut off", "missing", "too long"])
-def test_a_file_that_is_not_whole_is_named(tmp_path, file, damage):
+def test_an_incomplete_file_is_named(tmp_path, file, damage):
     pack(tmp_path / "packed")
     path = tmp_path / "packed" / file
     content = path.read_bytes()
@@ -104,7 +104,7 @@ def test_a_file_that_is_not_whole_is_named(tmp_path, file, damage):
         tokens.open_packed(tmp_path / "packed", file.split(".")[0])
 
 
-def test_what_was_not_packed_to_its_end_is_not_opened(tmp_path):
+def test_an_interrupted_folder_is_not_opened(tmp_path):
     def texts():
         yield from TEXTS
         raise KeyboardInterrupt

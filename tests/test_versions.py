@@ -29,10 +29,8 @@ def values(line: dict) -> tuple:
     ("text", "tags", "plain"),
     [
         ("IL-2 binds", "B-DNA O", "B I O"),
-        ("IL - 2 binds", "B I I O", "B I O"),
         ("( IL-2 )", "B I O", "B I"),  # punctuation passes its B on to the next I
         ("( x", "B O", "O"),
-        ("a b c", "B B I", "B B I"),
         ("a - b", "B O B", "B B"),
         (". ;", "O O", ""),
     ],
@@ -41,14 +39,14 @@ def test_plain_tags(text, tags, plain):
     assert PAGE.plain_tags(tagged(text, tags)) == tuple(plain.split())
 
 
-def test_equal_labels_are_paired_first_and_repeats_count_as_often_as_in_both():
+def test_equal_labels_are_matched_first_and_repeats_as_often_as_in_both():
     first = [("x", "1"), ("x", "0"), ("x", "0"), ("y", "1"), ("z", "1")]
     second = [("x", "0"), ("x", "2"), ("y", "0"), ("w", "1")]
     assert sorted(PAGE.match(first, second)) == [("0", "0"), ("1", "0"), ("1", "2")]
     assert PAGE.match(first, []) == []
 
 
-def test_ids_are_the_same_whichever_mention_is_named_first():
+def test_matching_ids_ignores_the_order_of_the_mentions():
     first, second = make_masked("a", "1", "12.T3.T4"), make_masked("b", "1", "12.T4.T3")
     assert PAGE.by_ids(first) == PAGE.by_ids(second)
     assert PAGE.by_ids(first) != PAGE.by_ids(make_masked("a", "1", "12.T3.T5"))
@@ -62,7 +60,7 @@ def test_share_of_positives():
     assert PAGE.share_positives([Labelled("1", ("A.",), ("x",)), Labelled("2", ("B.",), ())]) == 50
 
 
-def test_relations_with_another_rule_for_labels():
+def test_relations_with_other_labels():
     train = [make_masked("t", "false", "0.T1.T2"), make_masked("u", "CPR:3", "0.T1.T3")]
     test = [
         make_masked(text, label, f"1.T1.T{text}") for text, label in (("2", "CPR:3"), ("3", "false"), ("4", "CPR:4"))
@@ -83,7 +81,7 @@ def test_relations_with_another_rule_for_labels():
     assert rows[PAGE.ANSWERS]["note"] == "Relation micro F1, on the shared instances"
 
 
-def test_tags_of_two_tokenisations():
+def test_tags_in_two_tokenisations():
     train = [tagged("IL-2 binds", "B O")]
     first = {"train": train, "test": [tagged("IL-2 acts .", "B O O"), tagged("a b", "B O")]}
     second = {"train": train, "test": [tagged("IL - 2 acts", "B I I O"), tagged("a b", "O B")]}
@@ -105,30 +103,20 @@ def test_documents_without_labels_under_two_metrics():
     assert rows[PAGE.TRIVIAL]["note"] == "Multilabel micro F1 and Example-based F1"
 
 
-def test_nothing_shared_and_no_training_set_leave_lines_out():
+def test_rows_are_left_out_without_shared_instances_or_a_training_set():
     rows, others = [make_masked("x", "1"), make_masked("y", "0")], [make_masked("z", "1"), make_masked("w", "0")]
     measured = measure("relations", ["binary-f1"] * 2, {"dev": rows}, {"train": rows, "dev": others}, split="dev")
     assert list(measured) == ["instances, dev", "positives, dev", PAGE.SHARED, PAGE.ELSEWHERE]
     assert values(measured[PAGE.SHARED])[:2] == (0, 0) and values(measured[PAGE.ELSEWHERE])[:2] == (100, 0)
 
 
-def measure_real(first: str, second: str) -> dict[str, dict]:
-    """Compare two registered datasets on what they share; return the rows by what they measure."""
-    datasets = [open_study("laptop").dataset(key) for key in (first, second)]
-    if any(dataset.missing for dataset in datasets):
-        pytest.skip("not every set is in the data folder")
-    loaded = [{split: dataset.load(split) for split in dataset.splits} for dataset in datasets]
-    return {row["what"]: row for row in PAGE.measure_shared(datasets[1], loaded, PAGE.by_text, "test")}
-
-
-def test_real_labels_of_jnlpba_are_another_task(real_data):
-    rows = measure_real("jnlpba", "jnlpba-biobert")
-    assert rows[PAGE.SHARED]["n"] == 2 * 3856 and rows[PAGE.SHARED]["first_value"] > 99
-    assert rows[PAGE.AGREE]["second_value"] < 60 and 80 < rows[PAGE.ANSWERS]["second_value"] < 90
-
-
-def test_real_gad_is_one_test_set_and_one_is_developed_on_it(real_data):
-    for other in ("gad-biobert", "gad-bioelectra"):
-        rows = measure_real("gad", other)
+def test_real_versions_of_gad_have_one_test_set_and_one_is_its_development_set(real_data):
+    for key in ("gad-biobert", "gad-bioelectra"):
+        datasets = [open_study("laptop").dataset(name) for name in ("gad", key)]
+        if any(dataset.missing for dataset in datasets):
+            pytest.skip("not every set is in the data folder")
+        loaded = [{split: dataset.load(split) for split in dataset.splits} for dataset in datasets]
+        measured = PAGE.measure_shared(datasets[1], loaded, PAGE.by_text, "test")
+        rows = {row["what"]: row for row in measured}
         assert values(rows[PAGE.SHARED])[:2] == values(rows[PAGE.ANSWERS])[:2] == (100, 100)
     assert rows[PAGE.ELSEWHERE]["first_value"] == 100

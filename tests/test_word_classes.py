@@ -16,7 +16,7 @@ def classes():
     return word_classes.make_classes(TEXTS)
 
 
-def test_words_in_the_same_company_are_of_one_class(classes, monkeypatch):
+def test_words_with_similar_neighbours_share_a_class(classes, monkeypatch):
     assert len(classes["abacin"]) == len(word_classes.SIZES) and classes["abacin"][0].startswith("100:")
     monkeypatch.setattr(word_classes, "SIZES", (2,))
     two = word_classes.make_classes(TEXTS)
@@ -24,7 +24,7 @@ def test_words_in_the_same_company_are_of_one_class(classes, monkeypatch):
     assert two["abacin"] != two["aarau"] and two == word_classes.make_classes(TEXTS)
 
 
-def test_a_crf_tags_words_that_it_knows_from_unlabelled_text_alone(monkeypatch):
+def test_a_crf_tags_words_known_from_unlabelled_text_alone(monkeypatch):
     pytest.importorskip("pycrfsuite", reason="python-crfsuite is pinned for Python 3.11 on Linux alone")
     classes = {name.lower(): ["2:0"] for name in DRUGS} | {name.lower(): ["2:1"] for name in PLACES}
     dataset = Dataset("tags", "Tags", "tagging", "", "entity-f1", list, {})
@@ -37,13 +37,13 @@ def test_a_crf_tags_words_that_it_knows_from_unlabelled_text_alone(monkeypatch):
     assert {"0k=2:0", "1k=2:1"} <= {*baselines.token_features(["Dolan", "Bern"], classes)[0]}
 
 
-def test_classes_are_kept_until_the_text_is_another(tmp_path, monkeypatch):
+def test_classes_are_cached_until_the_text_changes(tmp_path, monkeypatch):
     first = word_classes.keep_classes(tmp_path / "kept", TEXTS, "one")
     monkeypatch.setattr(word_classes, "make_classes", lambda texts: {"a": ["1:0"]})
     assert word_classes.keep_classes(tmp_path / "kept", [], "one") == first
     assert word_classes.keep_classes(tmp_path / "kept", [], "two").by_word == {"a": ["1:0"]}
 
 
-def test_too_little_text_is_said():
+def test_too_little_text_is_refused():
     with pytest.raises(StudyError, match="0 words stand 5 times or more"):
         word_classes.make_classes(["a b c"])

@@ -7,7 +7,6 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from lib.errors import StudyError
-from lib.study import open_study
 from lib.vocabularies import words
 from lib.vocabularies.learning import train_vocabulary
 
@@ -32,19 +31,20 @@ def test_terms_are_written_as_the_papers_print_them(tokenizer):
     assert as_printed(Spaces(), "naloxone") == "nal-oxone"
 
 
-def test_any_cut_agrees_where_none_is_printed_and_capitals_do_not_count():
+def test_a_cut_is_judged_by_what_is_printed():
     judge_cut = definitions("21_medical_terms").judge_cut
-    judged = [judge_cut(*pair) for pair in (("cut", "a-b"), ("Rec-A", "rec-a"), ("✓", "✓"))]
-    assert judged == ["agrees"] * 3
-    judged = [judge_cut(*pair) for pair in (("cut", "✓"), ("rec-a", "re-ca"), ("✓", "a-b"), ("a-b", "✓"))]
-    assert judged == ["differs"] * 4
+    for printed, ours in (("cut", "a-b"), ("Rec-A", "rec-a"), ("✓", "✓")):
+        assert judge_cut(printed, ours) == "agrees"
+    for printed, ours in (("cut", "✓"), ("rec-a", "re-ca"), ("✓", "a-b"), ("a-b", "✓")):
+        assert judge_cut(printed, ours) == "differs"
 
 
 def test_a_word_counts_at_least_one_token(tokenizer):
     assert words.count_by_word(tokenizer, ["risk", "ΩΩ", "risk", "\u200b", "ab"]) == [1, 1, 1, 1, 2]
+    assert words.tokens_of_words(tokenizer, ["\u200b"]) == {"\u200b": [tokenizer.unk_token_id]}
 
 
-def test_texts_are_counted_whole_and_the_tokenizer_stays_as_it_was(tokenizer):
+def test_counting_tokens_leaves_the_tokenizer_unchanged(tokenizer):
     before = tokenizer.backend_tokenizer.to_str()
     assert words.count_tokens(tokenizer, ["Risk of", "", "ab"]) == [2, 0, 2]
     assert words.count_tokens(tokenizer, ["risk"] * (words.TEXTS_TOGETHER + 1)) == [1] * (words.TEXTS_TOGETHER + 1)
@@ -64,7 +64,7 @@ PRINTED = pd.DataFrame(
 AT_HAND = dict.fromkeys(PRINTED["column"], "")
 
 
-def test_lengths_are_means_over_all_instances_and_empty_ones_count():
+def test_mean_lengths_include_empty_instances():
     fill = definitions("22_input_lengths").fill
     cells = fill(PRINTED, LENGTHS, {"BIOSSES": ""}, AT_HAND)
     assert cells["ours"].tolist() == [1.333, 1.333] and cells["verdict"].tolist() == ["agrees", "differs"]
@@ -76,28 +76,19 @@ def test_lengths_are_means_over_all_instances_and_empty_ones_count():
     assert cells["ours"].isna().all() and cells["note"].tolist() == ["no file", "no vocabulary"]
 
 
-def test_broken_sentences_are_two_instances_less_of_as_many_tokens():
+def test_two_instances_fewer_with_as_many_tokens():
     means = pd.DataFrame({"ours": [20.0, 30.0]}, index=["BC5-chem", "DDI"])
     lengths = pd.DataFrame({"row": ["BC5-chem"] * 10 + ["DDI"]})
     assert definitions("22_input_lengths").join_broken(means, lengths)["ours"].tolist() == [25.0, 30.0]
 
 
-def test_all_of_mesh(real_data):
-    sizes = {branch: len(names) for branch, names in open_study("laptop").mesh.names_by_branch().items()}
-    assert list(sizes) == ["anatomy", "organisms", "diseases", "chemicals and drugs", "procedures"]
-    assert 4_000 < sizes["diseases"] < 6_000 and sum(sizes.values()) > 20_000
-
-
-def test_what_a_vocabulary_makes_of_the_words_of_a_dataset_is_shared_out(tokenizer):
+def test_shares_of_unknown_and_cut_words(tokenizer):
     assert words.measure_words(tokenizer, TEXTS, "mine") == (0.0, 0.0)
-    unknown, cut = words.measure_words(tokenizer, ["the risk of aspirin is low " * 5, "Ω stoa"], "mine")
-    assert unknown == 1 / 32 and cut == 1 / 32
+    assert words.measure_words(tokenizer, ["the risk of aspirin is low " * 5, "Ω stoa"], "mine") == (1 / 32, 1 / 32)
     with pytest.raises(StudyError, match="^mine: 50% of its words hold a token that the voc"):
         words.measure_words(tokenizer, ["Ω risk"], "mine")
-
-
-def test_a_word_of_which_a_vocabulary_without_an_unknown_token_leaves_nothing_is_unknown():
+    # A vocabulary without an unknown token leaves nothing of an unknown word.
     backend = Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend)
-    assert words.measure_words(tokenizer, ["ab ab ab Ω"], "mine") == (0.25, 0.0)
+    without_unknown = PreTrainedTokenizerFast(tokenizer_object=backend)
+    assert words.measure_words(without_unknown, ["ab ab ab Ω"], "mine") == (0.25, 0.0)

@@ -33,7 +33,7 @@ def lines(monkeypatch):
     return table.assign(**{"minutes planned": table["minutes each"] * table["runs planned"]})
 
 
-def test_a_plan_counts_runs_and_goes_by_those_that_were_made(lines):
+def test_planned_minutes_follow_from_finished_runs(lines):
     gad, hoc = lines.to_dict("records")
     assert (gad["kind"], gad["runs planned"], gad["runs made"]) == ("fine-tuning: relations", 6, 3)
     assert (gad["minutes each"], gad["minutes planned"], gad["minutes taken"]) == (2.0, 12.0, 6.0)
@@ -41,7 +41,7 @@ def test_a_plan_counts_runs_and_goes_by_those_that_were_made(lines):
     assert hoc["runs made"] == hoc["minutes taken"] == 0 and math.isnan(hoc["minutes planned"])
 
 
-def test_a_model_goes_by_the_speed_of_finished_ones_that_took_any_time(monkeypatch):
+def test_minutes_of_pretraining_follow_from_the_speed_of_finished_models(monkeypatch):
     records = {"bert-general": {"tokens": 60_000, "seconds": 60}, "bert-general-half": {"tokens": 100, "seconds": 0}}
     monkeypatch.setattr(artefacts, "read_record", lambda folder: records.get(folder.name))
     done, quick, waiting = PAGE.plan_pretraining(LAPTOP, ["bert-general", "bert-general-half", "pubmedbert"])
@@ -50,14 +50,14 @@ def test_a_model_goes_by_the_speed_of_finished_ones_that_took_any_time(monkeypat
     assert waiting["runs made"] == 0 and waiting["minutes each"] == PAGE.count_tokens(LAPTOP, "pubmedbert") / 60_000
 
 
-def test_pieces_of_a_model_are_its_own_share_alone():
+def test_the_tokens_of_a_model_are_its_own_share():
     whole = params.load("scales", "laptop").pretraining.recipe.tokens
     assert PAGE.count_tokens(LAPTOP, "bert-random") == 0
     assert PAGE.count_tokens(LAPTOP, "bert-general") == pytest.approx(whole, rel=0.01)
     assert PAGE.count_tokens(LAPTOP, "bert-general-pubmed") == pytest.approx(whole / 2, rel=0.01)
 
 
-def test_an_encoder_reads_the_tokens_of_its_sequences_as_often_as_it_is_told(tmp_path):
+def test_the_tokens_that_fine_tuning_reads(tmp_path):
     (tmp_path / "train.tsv").write_text("pain\tB\npain\tO\nfever\tO\n\n" * 300)
     notes = Dataset("mine", "My notes", "tagging", "pains", "entity-f1", conll.read_conll, {"train": ("train.tsv",)})
     make(tmp_path / "encoder", "bert", SIZE)
@@ -69,7 +69,7 @@ def test_an_encoder_reads_the_tokens_of_its_sequences_as_often_as_it_is_told(tmp
     assert workload.count_read_tokens(*arguments, settings.model_copy(update={"train_instances": 20})) == 3 * 20 * 5
 
 
-def test_hours_are_not_told_without_the_vocabulary_that_counts_words(monkeypatch, tmp_path):
+def test_hours_are_unknown_without_the_vocabulary_that_counts_words(monkeypatch, tmp_path):
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     text = workload.describe_downloads(plan.Plan("released", ["lee-1"]))
     assert "0 trainings; hours cannot be told without vocabulary 'bert-cased': not at hand" in text

@@ -236,7 +236,6 @@ def list_unfair(part: Pairs, cells: pd.DataFrame, study: "Study") -> list[str]:
     devices = sorted({*runs["device"]} - {""})
     if len(devices) > 1:
         differences.append(f"run on {' and '.join(devices)}")
-
     is_better = cells["name"] == part.names[0]
     sides = []  # for each: corpus that its models were trained on -> whether they started from its word vectors
     for in_side in (is_better, ~is_better):
