@@ -6,7 +6,7 @@ Lists each claim about recipes whose runs the panels of scale `weekend` include,
 side and the paper's effect on these datasets. Power is how often the claim would hold if the true effect were the
 paper's, one point or four points: by its own interval, and as the first claim of Holm's correction, where it must
 survive the correction for all claims. Scores scatter as in benchmarks/verdict_rule.py: as measured on recipes that were
-pretrained three times each at scale gpu-minutes.
+pretrained three times each (outputs/record/benchmarks/pretraining-spread.csv).
 
 Writes outputs/record/benchmarks/design.csv and the tables of docs/measurement.md.
 """

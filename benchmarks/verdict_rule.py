@@ -38,7 +38,7 @@ SETS, PRETRAININGS, SEEDS = range(1, 14), range(1, 6), range(1, 6)
 class Spread:
     """Standard deviations in points. That of seeds is read from the record.
 
-    Those of pretraining are assumed, or each side has those of a recipe in the record that was pretrained three times.
+    Those of pretraining are assumed, or each side has those of a recipe that was pretrained three times.
     """
 
     sets: float = 1.5  # the median over pairs of models that the record has on three sets or more
@@ -47,7 +47,7 @@ class Spread:
     pretraining: float = 0.5
     pretraining_by_set: float = 0.5
     other: float = 1.0  # spread of the other side's seeds, as a share of the first side's
-    recipes: bool = False  # each side scatters like a recipe of gpu-minutes, which replaces pretraining's and seeds'
+    recipes: bool = False  # each side scatters like a recipe of pretraining-spread.csv, instead of the above
 
 
 MEASURED = "pretraining as measured"
@@ -75,10 +75,11 @@ def measure_seeds() -> np.ndarray:
 def measure_pretrainings() -> np.ndarray:
     """Return two standard deviations over the pretrainings of each recipe: common to all datasets, and on each dataset.
 
-    The second includes the scatter of one fine-tuning seed. Both come from a two-way analysis of variance of the record
-    of gpu-minutes, three pretrainings of each recipe on three NER datasets; each has few degrees of freedom.
+    The second includes the scatter of one fine-tuning seed. Both come from a two-way analysis of variance of an earlier
+    measurement (docs/measurement.md), three pretrainings of each recipe on three NER datasets; each has few degrees of
+    freedom.
     """
-    runs = results.read_table(paths.recorded(paths.output("gpu-minutes", "results.csv")))
+    runs = results.read_table(paths.recorded(paths.output("benchmarks", "pretraining-spread.csv")))
     names = runs["model"].map(params.split_seed)
     runs = runs.assign(recipe=names.str[0], pretraining=names.str[1])
     variances = []

@@ -43,7 +43,7 @@ from lib.study.study import Study  # noqa: E402
 from lib.vocabularies import learning  # noqa: E402
 
 WITNESS = ROOT / "tests" / "witness"
-SCALES = ("laptop", "two-hours", "gpu-minutes", "weekend", "encoder-14m", "choices")  # whose results are committed
+SCALES = ("laptop", "two-hours", "weekend", "encoder-14m", "choices")  # whose results are committed
 PROSE = {"note", "commit"}  # columns of a table that may be reworded
 # Entries of a run that are not measurements.
 PROVENANCE = {"stage", "version", "fingerprint", "settings", "inputs", "commit", "versions", "log"}
