@@ -8,7 +8,7 @@ import small_encoders
 import torch
 from tokenizers import processors
 
-from lib.finetuning import examples, likeness
+from lib.finetuning import likeness
 from lib.finetuning.examples import BucketedBatches, Example, cut_evenly, pad
 from lib.vocabularies.learning import train_vocabulary
 from lib.vocabularies.tokenization import find_frame
@@ -23,7 +23,7 @@ def make(lengths):
     return [Example(number, list(range(1, length + 1)), 0, [], number) for number, length in enumerate(lengths)]
 
 
-def test_frames_are_the_tokenizers(tokenizer):
+def test_frames_are_those_of_the_tokenizer(tokenizer):
     frame = find_frame(tokenizer)
     a, b = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("a b", "c"))
     assert frame.join(a) == (tokenizer("a b")["input_ids"], 0)
@@ -32,12 +32,10 @@ def test_frames_are_the_tokenizers(tokenizer):
     assert tokens == pair["input_ids"] and pair["token_type_ids"] == [0] * second + [1] * (len(tokens) - second)
     assert frame.capacity(16, pair=False) == 14 and frame.capacity(16, pair=True) == 13
 
-
-def test_roberta_has_two_ends_between_texts(tokenizer):
-    tokenizer = copy.deepcopy(tokenizer)
-    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
-    tokenizer.backend_tokenizer.post_processor = processors.RobertaProcessing(("[SEP]", sep), ("[CLS]", cls))
-    assert find_frame(tokenizer).join([5], [6]) == ([cls, 5, sep, sep, 6, sep], 4)
+    roberta = copy.deepcopy(tokenizer)
+    cls, sep = roberta.cls_token_id, roberta.sep_token_id
+    roberta.backend_tokenizer.post_processor = processors.RobertaProcessing(("[SEP]", sep), ("[CLS]", cls))
+    assert find_frame(roberta).join([5], [6]) == ([cls, 5, sep, sep, 6, sep], 4)
 
 
 def test_padding_and_second_texts():
@@ -52,35 +50,26 @@ def collate(sequences):
     return {"ids": torch.tensor([sequence.instance for sequence in sequences])}
 
 
-def test_batches_hold_every_sequence_once_an_epoch_and_pad_little():
+def test_batches_have_every_sequence_once_an_epoch_with_little_padding():
     sequences = make([3 + (number * 7) % 40 for number in range(230)])
-    batches = BucketedBatches(sequences, collate, batch_size=8, epochs=2, steps=None, seed=3)
+    batches, again = (BucketedBatches(sequences, collate, batch_size=8, epochs=2, steps=None, seed=3) for _ in range(2))
     half = len(batches) // 2
     for epoch in (batches.plan[:half], batches.plan[half:]):
         assert sorted(i for batch in epoch for i in batch) == list(range(len(sequences)))
-    assert batches.plan[:half] != batches.plan[half:]
+    assert batches.plan[:half] != batches.plan[half:] and again.plan == batches.plan
     positions = sum(n * length for n, length in map(batches.shape, range(len(batches))))
     assert 2 * sum(len(sequence.tokens) for sequence in sequences) / positions > 0.9
-    again = BucketedBatches(sequences, collate, batch_size=8, epochs=2, steps=None, seed=3)
-    assert again.plan == batches.plan
     parts = [batches[5, part, 2]["ids"].tolist() for part in range(2)]
     assert sorted(sum(parts, [])) == sorted(batches.plan[5])
+    for steps, expected in ((None, 9), (8, 8)):  # steps take the place of epochs
+        assert len(BucketedBatches(make([4] * 10), collate, batch_size=4, epochs=3, steps=steps, seed=0)) == expected
 
 
-def test_steps_stand_for_epochs():
-    assert len(BucketedBatches(make([4] * 10), collate, batch_size=4, epochs=1, steps=8, seed=0)) == 8
-    assert len(BucketedBatches(make([4] * 10), collate, batch_size=4, epochs=3, steps=None, seed=0)) == 9
+def test_evaluation_takes_every_sequence_once_in_batches_of_few_tokens():
+    assert list(cut_evenly(make([5, 100, 7, 300, 6]), tokens=200)) == [[3], [1, 2], [4, 0]]
 
 
-def test_evaluation_sees_every_sequence_once_in_batches_of_equal_size():
-    sequences = make([5, 100, 7, 300, 6])
-    cut = list(cut_evenly(sequences, tokens=200))
-    assert cut == [[3], [1, 2], [4, 0]]
-    assert all(len(sequences[batch[0]].tokens) * len(batch) <= 200 for batch in cut[1:])
-    assert examples.TOKENS >= 512
-
-
-def test_a_text_has_the_same_vector_beside_a_longer_one_also_without_a_padding_token(tmp_path):
+def test_padding_does_not_change_the_vector_of_a_text_even_without_a_padding_token(tmp_path):
     body = small_encoders.make(tmp_path, "bert", small_encoders.SIZE).eval()
     tokenizer = small_encoders.make_tokenizer()
     tokenizer.pad_token = None

@@ -25,11 +25,9 @@ from lib.finetuning.tagging import spell
 from lib.modeling import bodies, heads, models
 from lib.modeling.crf import Crf
 from lib.modeling.shape import Body
-from lib.progress import Progress
-from lib.training import training
-from lib.training.optimization import Optimization
 
 BODY = Body(layers=2, hidden=32, heads=2, intermediate=64, embedding=16)
+SIZE = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
 LAYERS, LABELS = 2, 3
 
 
@@ -49,34 +47,40 @@ def score(crf, scores, layer, path):
     return total + sum(crf.steps[layer, previous, following] for previous, following in itertools.pairwise(path))
 
 
-def test_the_crf_agrees_with_every_sequence_written_out(crf):
+def enumerate_paths(crf, scores, layer, length) -> tuple[list[tuple], torch.Tensor]:
+    """Return every label sequence of a length and its score."""
+    paths = list(itertools.product(range(LABELS), repeat=length))
+    return paths, torch.stack([score(crf, scores, layer, path) for path in paths])
+
+
+def test_the_crf_agrees_with_enumeration_of_all_label_sequences(crf):
     scores, lengths = torch.randn(2, 4, LAYERS, LABELS), [4, 2]
     words = torch.arange(4)[None] < torch.tensor(lengths)[:, None]
     labels = torch.randint(LABELS, (2, 4, LAYERS))
-    with torch.inference_mode():
-        best, marginals, expected = crf.decode(scores, words), crf.marginals(scores, words), 0.0
+    possible = torch.rand(2, 4, LAYERS, LABELS) < 0.6
+    possible[..., 1] = True
     crf.requires_grad_(False)
-    for i, length in enumerate(lengths):
-        for layer in range(LAYERS):
-            paths = list(itertools.product(range(LABELS), repeat=length))
-            all_scores = torch.stack([score(crf, scores[i], layer, path) for path in paths])
-            assert tuple(best[i, :length, layer].tolist()) == paths[int(all_scores.argmax())]
-            assert not best[i, length:, layer].any()
-            for position, label in itertools.product(range(length), range(LABELS)):
-                matching = torch.stack([all_scores[n] for n, path in enumerate(paths) if path[position] == label])
-                probability = (matching.logsumexp(0) - all_scores.logsumexp(0)).exp()
-                assert float(marginals[i, position, layer, label]) == pytest.approx(float(probability), abs=1e-5)
-            assert not marginals[i, length:, layer].any()
-            gold = score(crf, scores[i], layer, labels[i, :length, layer].tolist())
-            expected += float(all_scores.logsumexp(0) - gold)
-    assert float(crf.loss(scores, labels, words)) == pytest.approx(expected / (sum(lengths) * LAYERS), rel=1e-5)
+    best, marginals = crf.decode(scores, words), crf.marginals(scores, words)
+    expected, expected_of_any = 0.0, 0.0
+    for (i, length), layer in itertools.product(enumerate(lengths), range(LAYERS)):
+        paths, path_scores = enumerate_paths(crf, scores[i], layer, length)
+        total = path_scores.logsumexp(0)
+        assert tuple(best[i, :length, layer].tolist()) == paths[int(path_scores.argmax())]
+        assert not best[i, length:, layer].any() and not marginals[i, length:, layer].any()
+        for position, label in itertools.product(range(length), range(LABELS)):
+            matching = path_scores[torch.tensor([path[position] == label for path in paths])]
+            probability = float((matching.logsumexp(0) - total).exp())
+            assert float(marginals[i, position, layer, label]) == pytest.approx(probability, abs=1e-5)
+        expected += float(total - score(crf, scores[i], layer, labels[i, :length, layer].tolist()))
+        allowed = [all(possible[i, position, layer, label] for position, label in enumerate(path)) for path in paths]
+        expected_of_any += float(total - path_scores[torch.tensor(allowed)].logsumexp(0))
+    tags = sum(lengths) * LAYERS
+    assert float(crf.loss(scores, labels, words)) == pytest.approx(expected / tags, rel=1e-5)
+    assert float(crf.loss_of_any(scores, possible, words)) == pytest.approx(expected_of_any / tags, rel=1e-5)
 
 
 def make_encoder(kind: str):
     torch.manual_seed(0)
-    if kind == "roberta":
-        return RobertaModel(RobertaConfig(vocab_size=50, hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
-                                          intermediate_size=64, max_position_embeddings=20)).eval()  # fmt: skip
     return models.encoder_of(models.build_model(kind, BODY, 50, 16, 0.0)).eval()
 
 
@@ -87,20 +91,21 @@ def batch():
     return {"input_ids": ids.masked_fill(padding, 1), "attention_mask": ~padding}
 
 
-@each("kind", ["bert", "roberta"])  # other kinds: test_bodies.py
-def test_states_are_the_librarys(kind, batch):
-    encoder, positions = make_encoder(kind), torch.tensor([[0, 3], [0, 5]])
+@each(
+    "encoder",  # of those that bodies.py computes: test_bodies.py
+    [
+        RobertaModel(RobertaConfig(vocab_size=50, **SIZE)),
+        BertModel(BertConfig(vocab_size=50, hidden_act="relu", **SIZE)),
+    ],
+)
+def test_an_encoder_that_is_not_computed_here_is_left_to_the_library(encoder, batch):
+    assert not bodies.knows(encoder) and bodies.knows(make_encoder("bert"))
+    positions = torch.tensor([[0, 3], [0, 5]])
     with torch.no_grad():
+        encoder.eval()
         whole = encoder(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"].long()).last_hidden_state
         states = heads.encode(encoder, batch, positions)
     assert torch.allclose(states, bodies.gather_states(whole, positions), atol=1e-5)
-
-
-def test_a_body_that_is_not_computed_here_is_left_to_the_library(batch):
-    encoder = BertModel(BertConfig(vocab_size=50, hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
-                                   intermediate_size=64, hidden_act="relu")).eval()  # fmt: skip
-    assert not bodies.knows(encoder) and bodies.knows(make_encoder("bert"))
-    assert heads.encode(encoder, batch, torch.zeros(2, 1, dtype=torch.long)).shape == (2, 1, 32)
 
 
 @each("kind", ["linear", "biLSTM", "CRF"])
@@ -111,51 +116,23 @@ def test_the_tagger_labels_each_word_in_each_layer(kind, characters, batch):
     batch |= {"positions": torch.tensor([[1, 2, 4], [1, 3, 0]]), "words": words}
     if characters:
         batch["letters"] = torch.from_numpy(spell([["p53", "Of", "x"], ["ABC", "of"]]))
-    batch["labels"] = torch.ones(2, 3, LAYERS, dtype=torch.long)
+    batch["labels"] = torch.tensor([[[0, 1], [1, 2], [2, 0]], [[1, 1], [2, 0], [0, 0]]])
     assert tagger(batch).shape == (2, 3, LAYERS)
     loss = tagger.loss(batch)
     batch["labels"][1, 2] = 2  # a position without a word
     assert torch.equal(tagger.loss(batch), loss)
+    possible = batch["labels"][..., None] == torch.arange(LABELS)
+    assert torch.allclose(tagger.loss(batch | {"possible": possible}), loss)
     loss.backward()
     assert all(weight.grad is not None for name, weight in tagger.named_parameters() if "pooler" not in name)
 
 
-def test_of_several_possible_labels_any_will_do(crf):
-    crf.requires_grad_(False)
-    scores, lengths = torch.randn(2, 4, LAYERS, LABELS), [4, 2]
-    words = torch.arange(4)[None] < torch.tensor(lengths)[:, None]
-    possible = torch.rand(2, 4, LAYERS, LABELS) < 0.6
-    possible[..., 1] = True
-    expected = 0.0
-    for (i, length), layer in itertools.product(enumerate(lengths), range(LAYERS)):
-        paths = list(itertools.product(range(LABELS), repeat=length))
-        path_scores = torch.stack([score(crf, scores[i], layer, path) for path in paths])
-        allowed = [all(possible[i, position, layer, label] for position, label in enumerate(path)) for path in paths]
-        expected += float(path_scores.logsumexp(0) - path_scores[torch.tensor(allowed)].logsumexp(0))
-    loss = float(crf.loss_of_any(scores, possible, words))
-    assert loss == pytest.approx(expected / (sum(lengths) * LAYERS), rel=1e-5)
-
-
-@each("kind", ["linear", "CRF"])
-def test_one_possible_label_is_a_label(kind, batch):
-    tagger = heads.Tagger(make_encoder("bert"), LAYERS, LABELS, kind, 0.0).eval()
-    batch["positions"] = torch.tensor([[1, 2, 4], [1, 3, 0]])
-    batch["words"] = torch.tensor([[True] * 3, [True, True, False]])
-    batch["labels"] = torch.randint(LABELS, (2, 3, LAYERS))
-    loss = tagger.loss(batch)
-    possible = batch["labels"][..., None] == torch.arange(LABELS)
-    assert torch.allclose(tagger.loss(batch | {"possible": possible}), loss)
-
-
-def test_letters_tell_words_apart_that_a_vocabulary_does_not(batch):
+def test_letters_distinguish_words_of_one_token(batch):
     tagger = heads.Tagger(make_encoder("bert"), 1, LABELS, "CRF", 0.0, characters=True).eval()
     batch |= {"positions": torch.tensor([[1, 1], [1, 1]]), "words": torch.ones(2, 2, dtype=torch.bool)}
     batch["letters"] = torch.from_numpy(spell([["WAS", "was"], ["was", "was"]]))
     (first, second), (same, again) = tagger.scores(batch)
     assert not torch.equal(first, second) and torch.equal(same, again)
-
-
-def test_the_letters_of_a_word_end_with_it_or_at_the_limit():
     letters = spell([["aα", "x" * 99], ["b"]])
     assert letters.shape == (2, 2, heads.LETTERS)
     assert letters[0, 0].tolist() == [97, heads.KINDS] + [0] * (heads.LETTERS - 2)
@@ -164,7 +141,7 @@ def test_the_letters_of_a_word_end_with_it_or_at_the_limit():
 
 @each(("target", "outputs"), [("class", 3), ("labels", 3), ("number", 1)])
 @each(("spans", "kind"), [(1, "linear"), (2, "linear"), (1, "biLSTM")])
-def test_the_classifier_ends_in_each_kind_of_target(target, outputs, spans, kind, batch):
+def test_the_classifier_has_a_score_and_a_loss_for_each_kind_of_target(target, outputs, spans, kind, batch):
     classifier = heads.Classifier(make_encoder("electra"), outputs, target, spans, kind, 0.0).eval()
     targets = {"class": torch.tensor([0, 2]), "labels": torch.ones(2, 3), "number": torch.tensor([0.5, 2.0])}
     batch |= {"positions": torch.zeros(2, spans, 1, dtype=torch.long), "labels": targets[target]}
@@ -172,7 +149,7 @@ def test_the_classifier_ends_in_each_kind_of_target(target, outputs, spans, kind
     assert torch.isfinite(classifier.loss(batch))
 
 
-def test_a_mention_is_the_highest_value_of_its_pieces(batch):
+def test_a_mention_is_the_maximum_over_its_tokens(batch):
     encoder = make_encoder("bert")
     classifier = heads.Classifier(encoder, 2, "class", 2, "linear", 0.0).eval()
     batch["positions"] = torch.tensor([[[1, 2], [4, 0]], [[3, 0], [1, 2]]])
@@ -185,7 +162,7 @@ def test_a_mention_is_the_highest_value_of_its_pieces(batch):
     assert torch.allclose(classifier.encoding(batch), expected, atol=1e-6)
 
 
-def test_weights_of_classes_count(batch):
+def test_classes_are_weighted_in_the_loss(batch):
     torch.manual_seed(0)
     weights = torch.tensor([1.0, 99.0])
     plain = heads.Classifier(make_encoder("bert"), 2, "class", 1, "linear", 0.0).eval()
@@ -198,7 +175,7 @@ def test_weights_of_classes_count(batch):
         assert float(weighted.loss(batch)) == pytest.approx(float((losses * weights).mean()), rel=1e-5)
 
 
-def test_spans_stand_where_they_may(batch):
+def test_spans_are_at_readable_tokens_only(batch):
     finder = heads.SpanFinder(make_encoder("bert")).eval()
     readable = torch.zeros(2, 10, dtype=torch.bool)
     readable[:, [0, 4, 5]] = True
@@ -211,8 +188,7 @@ def test_spans_stand_where_they_may(batch):
 
 @each(("kind", "layers"), [("bert", 2), ("albert", 1), ("electra", 2)])
 def test_the_rate_falls_from_the_head_to_the_embeddings_as_in_electras_code(kind, layers):
-    body = models.encoder_of(models.build_model(kind, BODY, 50, 16, 0.0))
-    tagger = heads.Tagger(body, 1, 3, "CRF", 0.0)
+    tagger = heads.Tagger(make_encoder(kind), 1, 3, "CRF", 0.0)
     shares = heads.share_rates(tagger, 2.0, 100.0, 0.8)
     assert shares.keys() == {name for name, _ in tagger.named_parameters()}
     assert shares["encoder.embeddings.word_embeddings.weight"] == min(shares.values()) == 0.8 ** (layers + 2)
@@ -222,73 +198,36 @@ def test_the_rate_falls_from_the_head_to_the_embeddings_as_in_electras_code(kind
     assert set(heads.share_rates(tagger, 1.0, 1.0, 1.0).values()) == {1.0}
 
 
-def test_the_rate_falls_over_the_blocks_of_t5_and_not_over_their_sublayers():
-    tagger = heads.Tagger(T5EncoderModel(T5Config(vocab_size=50, **T5)), 1, 3, "linear", 0.0)
-    shares = heads.share_rates(tagger, 1.0, 1.0, 0.5)
-    assert shares["encoder.shared.weight"] == 0.5**4 and shares["encoder.encoder.final_layer_norm.weight"] == 0.5
-    in_blocks = [
-        {share for name, share in shares.items() if name.startswith(f"encoder.encoder.block.{block}.")}
-        for block in (0, 1)
-    ]
-    assert in_blocks == [{0.5**3}, {0.5**2}]
+def make_t5():
+    return T5EncoderModel(T5Config(vocab_size=50, **T5))
 
 
-def test_the_rate_falls_over_the_layers_in_funnels_blocks_and_then_over_its_decoder():
+def make_funnel():
     sizes = {"block_sizes": [2, 1], "num_decoder_layers": 1, "d_model": 32, "n_head": 2, "d_head": 16, "d_inner": 64}
-    tagger = heads.Tagger(FunnelModel(FunnelConfig(vocab_size=50, **sizes)), 1, 3, "linear", 0.0)
-    shares = heads.share_rates(tagger, 1.0, 1.0, 0.5)
-    layers = ("encoder.blocks.0.0.", "encoder.blocks.0.1.", "encoder.blocks.1.0.", "decoder.layers.0.")
-    in_layers = [{share for name, share in shares.items() if name.startswith(f"encoder.{layer}")} for layer in layers]
-    assert in_layers == [{0.5**5}, {0.5**4}, {0.5**3}, {0.5**2}]
-    assert shares["encoder.embeddings.word_embeddings.weight"] == 0.5**6
+    return FunnelModel(FunnelConfig(vocab_size=50, **sizes))
 
 
-def test_the_rate_falls_over_both_halves_of_xlms_layers():
-    encoder = XLMModel(XLMConfig(vocab_size=50, emb_dim=32, n_layers=2, n_heads=2))
-    shares = heads.share_rates(heads.Tagger(encoder, 1, 3, "linear", 0.0), 1.0, 1.0, 0.5)
-    in_layers = [{share for name, share in shares.items() if f".{layer}." in name} for layer in range(2)]
-    assert in_layers == [{0.5**3}, {0.5**2}] and shares["encoder.embeddings.weight"] == 0.5**4
+def make_xlm():
+    return XLMModel(XLMConfig(vocab_size=50, emb_dim=32, n_layers=2, n_heads=2))
 
 
-def test_a_decay_over_layers_that_have_no_names_is_refused():
-    tagger = heads.Tagger(models.encoder_of(models.build_model("bert", BODY, 50, 16, 0.0)), 1, 3, "linear", 0.0)
+@each(
+    ("make", "powers"),  # part of the names of parameters -> the power of the decay that all of them have
+    [
+        (make_t5, {"encoder.shared.": 4, ".block.0.": 3, ".block.1.": 2, "encoder.final_layer_norm.": 1}),
+        (make_funnel, {"encoder.embeddings.word_embeddings.": 6, "encoder.blocks.0.0.": 5, "encoder.blocks.0.1.": 4,
+                       "encoder.blocks.1.0.": 3, "decoder.layers.0.": 2}),
+        (make_xlm, {"encoder.embeddings.": 4, "attentions.0.": 3, "ffns.0.": 3, "attentions.1.": 2, "ffns.1.": 2}),
+    ],
+)  # fmt: skip
+def test_the_rate_falls_over_layers_with_other_names(make, powers):
+    shares = heads.share_rates(heads.Tagger(make(), 1, 3, "linear", 0.0), 1.0, 1.0, 0.5)
+    for part, power in powers.items():
+        assert {share for name, share in shares.items() if part in name} == {0.5**power}, part
+
+
+def test_a_decay_over_layers_without_names_is_refused():
+    tagger = heads.Tagger(make_encoder("bert"), 1, 3, "linear", 0.0)
     tagger.encoder.encoder = torch.nn.Identity()
     with pytest.raises(StudyError, match="BertModel names no layers over which the rate could fall"):
         heads.share_rates(tagger, 1.0, 1.0, 0.8)
-
-
-def test_a_crf_with_its_own_rate_learns_what_may_not_follow(tmp_path):
-    """At the encoder's rate the O-to-I transition stays near 0; the encoder's weights hardly move at either rate."""
-    transitions = {}
-    for crf_rate in (1.0, 200.0):
-        torch.manual_seed(0)
-        tagger = heads.Tagger(models.encoder_of(models.build_model("bert", BODY, 50, 16, 0.0)), 1, 3, "CRF", 0.0)
-        start = tagger.encoder.get_input_embeddings().weight.detach().clone()
-        log = training.train(
-            tagger, Taught(), lambda module, batch: module.loss(batch), device=training.accelerator("float32"), seed=1,
-            settings=Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.999], dropout=0.0),
-            rate_of=lambda step: 5e-5, progress=Progress("test"), folder=tmp_path / str(crf_rate), fingerprint="x",
-            shares=heads.share_rates(tagger, 1.0, crf_rate, 1.0),
-        )  # fmt: skip
-        change = (tagger.encoder.get_input_embeddings().weight - start).abs().max()
-        transitions[crf_rate] = tagger.crf.steps[0, 0, 2].item()
-        assert len(log) == len(Taught()) and change < 60 * 5e-5
-    assert -0.01 < transitions[1.0] < 0 and transitions[200.0] < -0.3, transitions
-
-
-class Taught:
-    """Sentences of made-up tokens with valid sequences of the tags O, B and I."""
-
-    def __len__(self):
-        return 60
-
-    def shape(self, step):
-        return 8, 6
-
-    def __getitem__(self, key):
-        step, part, parts = key
-        tags = torch.tensor([[0, 1, 2, 2, 0, 0], [1, 2, 0, 0, 1, 0], [0, 0, 1, 2, 0, 1], [0, 1, 0, 1, 2, 0]] * 2)
-        ids = torch.randint(50, tags.shape, generator=torch.Generator().manual_seed(step))
-        positions = torch.arange(6).expand_as(tags)
-        batch = {"input_ids": ids, "positions": positions, "words": tags >= 0, "labels": tags[..., None]}
-        return {name: value[part::parts] for name, value in batch.items()}

@@ -4,7 +4,6 @@ test_formats.py tests that every format is read as written, and the messages abo
 """
 
 import hashlib
-import json
 from collections import Counter
 from functools import partial
 
@@ -53,10 +52,8 @@ def test_golden_files_answer_the_questions_of_a_test(tmp_path):
     [
         ([["IL-2", "interleukin 2"]], ("IL-2", "interleukin 2"), ((0, 0, 4), (1, 4, 8))),  # not the IL-2 of IL-2R
         (["p53"], ("p53",), ()),  # in xp53 only
-        ("il-2r", ("il-2r",), ((0, 9, 14),)),
         ([["IL-2"], ["il-2 AND"]], ("IL-2", "il-2 AND"), ((0, 0, 4), (0, 0, 8), (1, 4, 8))),
         ([[" and ", "and", ""]], ("and",), ((0, 5, 8),)),
-        ([[" "]], (), ()),
         ([["(1.5%)"]], ("(1.5%)",), ((1, 9, 15),)),
     ],
 )
@@ -70,13 +67,12 @@ def test_answers_are_found_as_whole_words_in_any_case(tmp_path, exact, answers, 
 
 
 def test_only_factoid_questions_of_golden_files_are_read(tmp_path):
-    content = json.loads(golden(("q1", "Is it?", ["A"], "yes"), kind="yesno"))
-    content["questions"].append({"id": "q2", "type": "factoid", "body": "What?", "exact_answer": ["A"]})
-    other = golden(("q3", "Who?", ["B"], [["b"]]))
-    assert read(read_golden, tmp_path, json.dumps(content), other) == [("q2", ("A",)), ("q3", ("b",))]
+    first = golden(("q1", "Is it?", ["A"], "yes", "yesno"), ("q2", "What?", [], ["A"]))
+    second = golden(("q3", "Who?", ["B"], [["b"]]))
+    assert read(read_golden, tmp_path, first, second) == [("q2", ("A",)), ("q3", ("b",))]
 
 
-def test_refuses_a_question_that_comes_in_two_files(tmp_path):
+def test_a_question_in_two_files_is_refused(tmp_path):
     entry = squad(("q_1", "A?", "B", []))
     with pytest.raises(StudyError, match=r"^bad1: data\[0\]\.paragraphs\[0\]\.qas\[0\]: an id that came before"):
         read_bioasq(tmp_path, entry, entry)

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 import torch
+from golden import write
 from safetensors.torch import load_file
 from small_encoders import FAMILIES, make
 
@@ -25,7 +26,7 @@ def tagger():
     return module
 
 
-def test_a_sentence_of_two_sets_has_the_entities_of_both(tagger):
+def test_a_sentence_of_two_sets_gets_the_entities_of_both(tagger):
     words = ["aspirin", "helps", "pain"]
     merged = list(tagger.merge([
         Sentence(words, ["O", "O", "B-Disease"], annotated=("Disease",)),
@@ -37,16 +38,16 @@ def test_a_sentence_of_two_sets_has_the_entities_of_both(tagger):
                       Sentence(["pain"], ["B-Disease"], annotated=("Disease",))]  # fmt: skip
 
 
-def test_what_is_not_learnt_from_is_counted(tagger, tmp_path):
-    pain, mice, empty, tested = "pain\tB\n\n", "mice\tB\n\n", "{}\tO\n\n", "ache\tB\n\n"
+def test_sentences_left_out_of_training_are_counted(tagger, tmp_path):
+    pain, mice, tested = "pain\tB\n\n", "mice\tB\n\n", "x\tO\n\n"
+    empty = "a\tO\n\nb\tO\n\nc\tO\n\nd\tO\n\n"
     sets = {
-        "ncbi-disease": {"train": pain + pain + tested, "dev": pain.replace("pain", "cold"), "test": tested},
-        "linnaeus": {"train": mice + "".join(map(empty.format, "abcd")), "dev": mice.replace("i", "o"), "test": mice},
+        "ncbi-disease": {"train": pain + pain + tested, "dev": "cold\tB\n\n", "test": tested},
+        "linnaeus": {"train": mice + empty, "dev": "moce\tB\n\n", "test": mice},
     }
     for key, parts in sets.items():
-        (tmp_path / "ner" / key).mkdir(parents=True)
         for split, text in parts.items():
-            (tmp_path / "ner" / key / f"{split}.tsv").write_text(text)
+            write(tmp_path / "ner" / key / f"{split}.tsv", text)
     disease, species = (registry.lookup(key).at(tmp_path) for key in sets)
     left_out = Counter()
     train = tagger.join({"Disease": [disease], "Species": [species]}, left_out).load("train")
@@ -56,7 +57,7 @@ def test_what_is_not_learnt_from_is_counted(tagger, tmp_path):
     assert len(train) + left_out.total() == len(disease.load("train")) + len(species.load("train"))
 
 
-def test_it_is_made_scored_and_opened(tagger, tmp_path, monkeypatch):
+def test_a_tagger_is_made_scored_and_opened(tagger, tmp_path, monkeypatch):
     make(tmp_path / "encoder", "bert", FAMILIES["bert"])
     monkeypatch.setenv("STUDY_DATA", str(paths.MADE_UP))
     folder = str(tmp_path / "tagger")
@@ -82,7 +83,7 @@ def test_the_tagger_that_ships_finds_each_type():
     ]  # fmt: skip
 
 
-def test_its_card_has_the_score_that_it_has(tagger, real_data):
+def test_the_score_in_its_card_is_that_of_the_weights(tagger, real_data):
     with open(paths.ROOT / "model" / "tagger" / "scores.csv", encoding="utf-8") as file:
         (row,) = (row for row in csv.DictReader(file) if row["dataset"] == "ncbi-disease")
     dataset = registry.lookup("ncbi-disease").at(real_data)
