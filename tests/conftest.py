@@ -55,7 +55,7 @@ pretraining:
   held_out_blocks: 8
   evaluations: 2
 finetuning:
-  epochs: [6]
+  epochs: [3]
   batch_size: [8]
   learning_rate: [5.0e-3]
 """

@@ -17,7 +17,7 @@ def test_losses_are_compared_on_one_text_vocabulary_and_masking():
     assert sentence.startswith("On one text (pubmed)") and sentence.endswith("held-out loss: m0 0.00, m1 1.00.")
 
 
-def test_runs_that_know_no_more_than_what_needs_no_encoder():
+def test_runs_that_are_no_better_than_a_baseline_are_counted():
     runs = pd.DataFrame({"dataset": ["hoc", "hoc", "gad", "biosses"], "score": [31.18181, 40.0, 70.0, 5.0]})
     baselines = pd.DataFrame({"dataset": ["hoc", "gad"], "score": "f1", "chance": [31.1818, 68.96],
                               "without_pretraining": [56.0, np.nan], "unlabelled_text": np.nan})  # fmt: skip
@@ -49,16 +49,14 @@ def test_cells_are_counted_by_paper_and_in_all():
     assert tally.loc["all", "what is counted"] == "2 of 2 agree" and "1 below" in tally.loc["B", "scores of models"]
 
 
-def test_ranks_are_over_the_rows_that_every_encoder_has():
+def test_ranks_are_over_the_rows_that_every_encoder_has_and_of_printed_encoders_alone():
+    cells = definitions("50_blurb")
     wide = pd.DataFrame({"a": [80.0, 70.0, 99.0], "b": [81.0, 60.0, np.nan], "c": [10.0, 10.0, 10.0]})
-    assert definitions("50_blurb").mean_ranks(wide).to_dict() == {"a": 1.5, "b": 1.5, "c": 3.0}
-
-
-def test_ranks_of_ours_are_of_printed_encoders_alone():
+    assert cells.mean_ranks(wide).to_dict() == {"a": 1.5, "b": 1.5, "c": 3.0}
     columns = ["row", "column", "published", "ours", "is_mean"]
-    cells = [("x", "a", 80.0, 40.0, False), ("x", "b", 81.0, np.nan, False), ("x", "random", np.nan, 30.0, False),
-             ("score", "a", 80.0, np.nan, True)]  # fmt: skip
-    printed, ours = definitions("50_blurb").pivot_scores(pd.DataFrame(cells, columns=columns))
+    scores = [("x", "a", 80.0, 40.0, False), ("x", "b", 81.0, np.nan, False), ("x", "random", np.nan, 30.0, False),
+              ("score", "a", 80.0, np.nan, True)]  # fmt: skip
+    printed, ours = cells.pivot_scores(pd.DataFrame(scores, columns=columns))
     assert (list(printed), list(ours)) == (["a", "b"], ["a"])
 
 

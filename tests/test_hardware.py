@@ -126,11 +126,9 @@ ratios: []
     [
         ("days: {m: 1}, device: a, devices: 2", "device, devices and precision go together"),
         ("days: {m: null}", "a model has days, or `missing` says why"),
-        ("days: {m: 1}, missing: {time: w}", "a model has days, or `missing` says why"),
         ("days: {m: 1}", "days need the device"),
         ("days: {m: Base1}, device: a, devices: 2, precision: float32", "rows of days need the table"),
         ("days: {m: 1}, device: a, devices: 2, precision: float32, changes: {length: 9}", "are another reading"),
-        ("days: {m: 1}, device: b, devices: 2, precision: float32", "devices has no rate of 'b' in float32"),
         ("days: {m: 1}, device: a, devices: 2, precision: float16", "devices has no rate of 'a' in float16"),
     ],
 )

@@ -1,11 +1,18 @@
-"""Tests of pages that GitHub renders: links of README, docs and the record lead somewhere; README is short."""
+"""Tests of prose and of pages that GitHub renders: their links lead somewhere, README is short, prose is plain."""
 
 import re
+
+import nbformat
 
 from lib.study import paths, record
 
 PAGES = [paths.ROOT / "README.md", *sorted((paths.ROOT / "docs").glob("*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+# Constructions that native readers stumbled over.
+STUMBLED_OVER = [
+    r"what needs no", r"holds? to be", r"what learns from", r"one of all of them", r"the likeness of",
+    r"a (?:line|row) a ", r"lies? below what", r"[Ww]hat [\w ]{3,30} is what",
+]  # fmt: skip
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -45,3 +52,13 @@ def test_readme_is_short():
     summary = record.summarise_scale("laptop")
     assert summary in text and record.list_findings() in text  # README is up to date with the record
     assert len(re.findall(r"[\w.,:%]+", summary)) <= 120
+
+
+def test_prose_is_plain():
+    texts = {path.name: re.sub("```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL) for path in PAGES}
+    for path in paths.NOTEBOOKS.glob("*.ipynb"):
+        cells = nbformat.read(path, as_version=4).cells
+        texts[path.name] = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    assert len(texts) > 50
+    found = re.compile("|".join(STUMBLED_OVER))
+    assert [(name, match[0]) for name, text in texts.items() for match in found.finditer(text)] == []

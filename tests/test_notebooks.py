@@ -1,6 +1,5 @@
 """How notebooks are stored: no outputs, one cell of parameters, short cells, no paths of a machine."""
 
-import json
 import re
 
 import nbformat
@@ -19,30 +18,27 @@ def code(notebook) -> list[str]:
 
 
 @each("path", NOTEBOOKS)
-def test_stored_without_outputs(path):
+def test_stored_without_outputs_with_links_that_lead_somewhere(path):
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     for cell in notebook.cells:
         assert not cell.get("outputs") and cell.get("execution_count") is None
     assert notebook.metadata.kernelspec.name == "python3"
     assert "papermill" not in notebook.metadata
+    for name in re.findall(r"\]\(([\w-]+)\.ipynb\)", path.read_text(encoding="utf-8")):
+        assert (paths.NOTEBOOKS / f"{name}.ipynb").exists()
 
 
 @each("path", NOTEBOOKS)
-def test_one_cell_of_typed_and_explained_parameters(path):
+def test_prose_explained_parameters_and_short_cells(path):
     notebook = nbformat.read(path, as_version=4)
+    assert notebook.cells[0].source.startswith("# ")
+    assert "Needs:" in notebook.cells[0].source and "Takes:" in notebook.cells[0].source
     (cell,) = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
     lines = cell.source.splitlines()
     assert 1 <= len(lines) <= 8
     assert all(re.fullmatch(r"\w+: (str|int|float|bool|list|dict) = .+  # .+", line) for line in lines)
     assert 'scale: str = "smoke"' in lines[0]
-
-
-@each("path", NOTEBOOKS)
-def test_prose_and_short_cells(path):
-    notebook = nbformat.read(path, as_version=4)
-    assert notebook.cells[0].source.startswith("# ")
-    assert "Needs:" in notebook.cells[0].source and "Takes:" in notebook.cells[0].source
     assert len(notebook.cells) <= MORE_CELLS.get(path.stem, 30)
     for source in code(notebook):
         assert len(source.splitlines()) <= 20
@@ -61,11 +57,3 @@ def test_no_two_notebooks_share_a_cell_of_more_than_six_lines():
 def test_every_notebook_is_a_stage_of_the_study():
     on_request = {"02_evaluate", "03_leaderboard"}  # for a user's own encoder, and for result files from others
     assert {*plan.list_targets("smoke")["notebooks"]} == {path.stem for path in NOTEBOOKS} - on_request
-
-
-@each("path", NOTEBOOKS)
-def test_links_between_notebooks_lead_somewhere(path):
-    notebook = nbformat.read(path, as_version=4)
-    text = json.dumps(notebook)
-    for name in re.findall(r"\]\(([\w-]+)\.ipynb\)", text):
-        assert (paths.NOTEBOOKS / f"{name}.ipynb").exists()

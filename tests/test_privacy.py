@@ -157,7 +157,7 @@ def make_tables(folder: Path) -> None:
     keep_keys(folder, "corpora", ("mimic", "pubmed"))
     keep_keys(folder, "vocabularies", VOCABULARIES)
     scale = TINY.replace("made_up: true", "made_up: false").replace("seeds: [1, 2]", "seeds: [1]")
-    scale = re.sub("datasets: .*", f"datasets: [{SET}]", scale).replace("epochs: [6]", "epochs: [1]")
+    scale = re.sub("datasets: .*", f"datasets: [{SET}]", scale).replace("epochs: [3]", "epochs: [1]")
     scale = re.sub("\npanels:\n(?: .*\n)+", "\n", re.sub("\nmodels: .*", "\nmodels: []", scale))
     (folder / "params/scales/laptop.yaml").write_text(scale.replace("smoke (made-up", "laptop (made-up"))
     with open(folder / "lib/study/claims.py", "a") as file:

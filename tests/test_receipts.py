@@ -5,39 +5,33 @@ import pytest
 from lib import artefacts
 from lib.study import paths, receipts
 
-RUN = {"fingerprint": "a", "scores": {"f1": 50.0}, "log": [{"loss": 1.0, "seconds": 0.5}]}
 MACHINE = {"commit": "1", "versions": {"torch": "2"}, "device": "1 CPU thread(s), float32", "seconds": 7}
 RECORD = {"stage": "pretraining", "version": 1, "settings": {}, "inputs": {}, "fingerprint": "a", "tokens": 100}
 
 
-def write_model(folder, weights=b"weights", **changes):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.safetensors").write_bytes(weights)
+def write_folder(folder, file="model.safetensors", text="weights", **changes):
+    (folder / file).write_text(text, encoding="utf-8")
     (folder / "log.jsonl").write_text(str(changes))
     artefacts.write_record(folder, RECORD | MACHINE | changes)
     return receipts.fingerprint_content(folder / "record.json")
 
 
-def test_of_a_model_the_weights_count_and_not_when_and_of_what_they_were_made(tmp_path):
-    before = write_model(tmp_path)
-    assert write_model(tmp_path, seconds=9, commit="2", device="1 x GPU", version=2, fingerprint="b") == before
-    assert write_model(tmp_path, weights=b"others") != before
-    assert write_model(tmp_path, tokens=200) != before
+def test_of_a_folder_the_content_counts_and_not_when_and_of_what_it_was_made(tmp_path, monkeypatch):
+    before = write_folder(tmp_path)
+    assert write_folder(tmp_path, seconds=9, commit="2", device="1 x GPU", version=2, fingerprint="b") == before
+    assert write_folder(tmp_path, text="others") != before
+    assert write_folder(tmp_path, tokens=200) != before
+    assert write_folder(tmp_path, "vocab.txt", "薬\n") != write_folder(tmp_path, "vocab.txt", "病\n")  # Japanese
 
-
-def test_of_a_japanese_vocabulary_the_tokens_count(tmp_path):
-    fingerprints = []
-    for tokens in ("薬\n", "薬\n", "病\n"):
-        (tmp_path / "vocab.txt").write_text(tokens, encoding="utf-8")
-        artefacts.write_record(tmp_path, RECORD | MACHINE)
-        fingerprints.append(receipts.fingerprint_content(tmp_path / "record.json"))
-    assert fingerprints[0] == fingerprints[1] != fingerprints[2]
+    monkeypatch.setattr(receipts.provenance, "file_fingerprint", lambda path: pytest.fail(f"{path} was read"))
+    fingerprints = [write_folder(tmp_path, content=content) for content in "xy"]  # of a corpus, known from its build
+    assert fingerprints[0] != fingerprints[1]
 
 
 def test_of_results_scores_and_identity_count(tmp_path):
     def write(**changes):
-        rows = [{"loss": 1.0, "seconds": changes.get("seconds", 0.5)}]
-        artefacts.write_json(tmp_path / "r.json", {"runs": [RUN | MACHINE | {"log": rows} | changes], **MACHINE})
+        run = {"fingerprint": "a", "scores": {"f1": 50.0}, "log": [{"loss": 1.0, "seconds": changes.get("seconds", 1)}]}
+        artefacts.write_json(tmp_path / "r.json", {"runs": [run | MACHINE | changes], **MACHINE})
         return receipts.fingerprint_content(tmp_path / "r.json")
 
     before = write()
@@ -45,17 +39,7 @@ def test_of_results_scores_and_identity_count(tmp_path):
     assert write(scores={"f1": 50.1}) != before and write(fingerprint="b") != before
 
 
-def test_a_corpus_is_not_read_once_more(tmp_path, monkeypatch):
-    (tmp_path / "documents.parquet").write_bytes(b"text")
-    artefacts.write_record(tmp_path, RECORD | {"content": "x"})
-    before = receipts.fingerprint_content(tmp_path / "record.json")
-    artefacts.write_record(tmp_path, RECORD | {"content": "y"})
-    assert receipts.fingerprint_content(tmp_path / "record.json") != before
-    monkeypatch.setattr(receipts.provenance, "file_fingerprint", lambda path: pytest.fail(f"{path} was read"))
-    receipts.fingerprint_content(tmp_path / "record.json")
-
-
-def test_what_somebody_has_deleted_has_no_receipt(tmp_path, monkeypatch):
+def test_a_deleted_artefact_has_no_receipt(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     table = paths.table("smoke", "lee-4")
     artefacts.write_text(table, "row,ours\n")

@@ -56,7 +56,7 @@ def read_record() -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_run_is_taken_over_once_without_pages_of_runs_and_without_what_is_not_the_studys(run):
+def test_a_run_is_taken_over_once_without_pages_of_runs_and_without_what_is_not_of_the_study(run):
     first = record.take_over("laptop")
     assert sorted(read_record()) == [
         "laptop/figures/claims.svg",
@@ -70,7 +70,10 @@ def test_a_run_is_taken_over_once_without_pages_of_runs_and_without_what_is_not_
     assert read_record()["laptop/vocabularies/pubmed-cased/tokenizer.json"] == b'{"model":{"a":1}}'
     assert len(first) == 7 and record.take_over("laptop") == []
     results.write_csv(paths.table("laptop", "lee-4"), make_table(79.0, 77.0))
+    shutil.rmtree(run / "results")  # what a run did not make stays in the record
+    before = read_record()
     assert record.take_over("laptop") == [paths.recorded(paths.table("laptop", "lee-4"))]
+    assert read_record().keys() == before.keys()
 
 
 def test_a_page_is_recorded_with_its_answer_under_the_title_and_else_as_it_ran(run):
@@ -91,20 +94,8 @@ def test_links_of_a_page_lead_to_what_is_recorded_or_to_the_source():
     )
 
 
-def test_what_a_run_did_not_make_stays_in_the_record(run):
-    record.take_over("laptop")
-    before = read_record()
-    shutil.rmtree(run / "results")
-    record.take_over("laptop")
-    assert read_record() == before
-
-
 def spoil_table(run):
     paths.recorded(paths.table("laptop", "lee-4")).write_text('row,ours\n"a')
-
-
-def spoil_result(run):
-    paths.results("laptop", "bert-general", "ncbi-disease", "lee").write_text('{"runs": [')
 
 
 def spoil_page(run):
@@ -127,7 +118,6 @@ def fail(run):
     ("damage", "message"),
     [
         (spoil_table, r"lee-4.csv: damaged \(.*\); restore or delete it"),
-        (spoil_result, r"bert-general--ncbi-disease--lee.json: damaged"),
         (spoil_page, r"40_biobert.ipynb: damaged"),
         (empty_cell, r"1 cells that the record fills would become empty, first in lee-4: NCBI, BioBERT, F1"),
         (lose_column, r"2 cells that the record fills would become empty, first in lee-4: NCBI, BERT, F1"),
@@ -135,7 +125,7 @@ def fail(run):
         (shutil.rmtree, r"nothing has been run at scale 'laptop': run ./run_all.sh laptop first"),
     ],
 )
-def test_refused_in_one_line_with_the_record_as_it_was(run, damage, message):
+def test_a_refused_run_leaves_the_record_as_it_was(run, damage, message):
     record.take_over("laptop")
     damage(run)
     before = read_record()
@@ -151,23 +141,19 @@ def test_made_up_data_are_never_recorded(run):
 
 def test_what_is_read_is_of_a_run_here_else_of_the_record(run, monkeypatch):
     record.take_over("laptop")
-    results.write_csv(paths.table("laptop", "lee-4"), make_table(79.0, 77.0))
-    assert results.find_table(paths.table("laptop", "lee-4"))["ours"].tolist() == [79.0, 77.0]
-    paths.table("laptop", "lee-4").unlink()
-    assert results.find_table(paths.table("laptop", "lee-4"))["ours"].tolist() == [78.7, 77.0]
+    path = paths.table("laptop", "lee-4")
+    results.write_csv(path, make_table(79.0, 77.0))
+    assert results.find_table(path)["ours"].tolist() == [79.0, 77.0]
+    path.unlink()
     assert results.find_table(paths.table("laptop", "lee-5")) is None
     monkeypatch.setenv("STUDY_DATA", "nowhere")
-    table = results.computed(paths.table("laptop", "lee-4"), "laptop", lambda: pytest.fail("made again"))
-    assert table["ours"].tolist() == [78.7, 77.0] and not paths.table("laptop", "lee-4").exists()
+    table = results.computed(path, "laptop", lambda: pytest.fail("made again"))
     kept = open_study("laptop").keep("lee-4", table[:0])
-    assert kept["ours"].tolist() == [78.7, 77.0] and not paths.table("laptop", "lee-4").exists()
-
-
-def test_where_nothing_is_at_hand_a_page_names_a_command_and_writes_nothing(run):
-    path = paths.table("laptop", "datasets")
+    for recorded in (results.find_table(path), table, kept):
+        assert recorded["ours"].tolist() == [78.7, 77.0]
     with pytest.raises(StudyError, match=r"datasets.csv: nothing at hand to make it of: run ./run_all.sh laptop"):
-        results.computed(path, "laptop", list)
-    assert not path.exists()
+        results.computed(paths.table("laptop", "datasets"), "laptop", list)
+    assert not path.exists() and not paths.table("laptop", "datasets").exists()
 
 
 def test_a_scale_writes_its_own_summary_where_its_marks_are(tmp_path, monkeypatch):
@@ -186,7 +172,7 @@ def test_a_scale_writes_its_own_summary_where_its_marks_are(tmp_path, monkeypatc
     ]
 
 
-def test_the_summary_of_a_scale_with_a_bar_holds_its_scores_against_it(run):
+def test_the_summary_of_a_scale_with_a_target_compares_its_scores_with_it(run):
     row = {"protocol": "small-encoder", "dataset": "ncbi-disease", "model": "small-encoder", "score": "f1",
            "ours": 79.0, "ours_std": 0.5, "n_seeds": 3, "note": ""}  # fmt: skip
     results.write_csv(paths.table("two-hours", "panels"), [row])
@@ -195,7 +181,7 @@ def test_the_summary_of_a_scale_with_a_bar_holds_its_scores_against_it(run):
 
 
 # Runs the code cells of every page in order, as a reader does, at a scale and at the defaults, in one process.
-# Pages that read nothing are left out at the defaults, because tests/test_study.py runs them.
+# Pages that need no run, named in sys.argv, are left out at the defaults, because tests/test_study.py runs them.
 OPEN = """
 import contextlib, gc, io, json, os, sys
 from pathlib import Path
@@ -203,7 +189,7 @@ import matplotlib.pyplot, nbformat
 from IPython.core.interactiveshell import InteractiveShell
 matplotlib.use("agg")
 matplotlib.figure.Figure.savefig = lambda *words, **options: None  # that figures are drawn is seen where pages run
-found = {}
+found, shown = {}, ""
 for path in sorted(Path(".").glob("*.ipynb")):
     if path.stem[:2] in ("26", "90", "95", "96"):
         continue  # they read neither data nor runs of a scale, and other tests run them
@@ -214,6 +200,8 @@ for path in sorted(Path(".").glob("*.ipynb")):
         for cell in (cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"):
             with contextlib.redirect_stdout(io.StringIO()):
                 ran = shell.run_cell(cell.source, store_history=True)
+            if path.stem == "40_biobert":
+                shown += getattr(ran.result, "data", "")
             if scale and "parameters" in cell.metadata.get("tags", []):
                 shell.user_ns["scale"] = scale
             shell.user_ns["repetitions"] = 1  # of page 93, which measures
@@ -223,7 +211,7 @@ for path in sorted(Path(".").glob("*.ipynb")):
         found.setdefault(scale, {})[path.stem] = said
         matplotlib.pyplot.close("all")
         gc.freeze()  # else a training, which collects garbage at its end, goes through what all pages have left
-print(json.dumps(found), flush=True)
+print(json.dumps([found, shown]), flush=True)
 os._exit(0)  # at an orderly end each of the shells collects garbage, a minute in all
 """
 # Notebooks that make one artefact from data or weights. Those of results show the record instead.
@@ -249,40 +237,24 @@ def clone(tmp_path_factory):
     assert git("status", "--porcelain") == ""  # opening pages changed no file
 
 
-def run_in(clone, *command: str) -> subprocess.CompletedProcess:
-    environment = os.environ | {"PYTHONPATH": str(clone), "STUDY_DATA": "nowhere", "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, *command], cwd=clone / "notebooks", env=environment, capture_output=True, text=True
-    )
-
-
 @pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="git says what changed")
-def test_every_notebook_opened_without_data_runs_or_names_a_command(clone):
+def test_every_notebook_opened_without_data_shows_the_record_or_names_a_command(clone):
     """At a recorded scale, pages of results show the record; at the defaults of a fresh clone, some need a run."""
     planned = plan.Plan("smoke")
-    process = run_in(clone, "-c", OPEN, *(name for name, page in page_jobs.PAGES.items() if not page.reads(planned)))
+    once = [name for name, page in page_jobs.PAGES.items() if not page.reads(planned)]
+    once += ["15_without_pretraining", "91_protocols"]
+    environment = os.environ | {"PYTHONPATH": str(clone), "STUDY_DATA": "nowhere", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", OPEN, *once]
+    process = subprocess.run(command, cwd=clone / "notebooks", env=environment, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
-    errors = json.loads(process.stdout.splitlines()[-1])
-    faults = {
-        (scale, name): error
-        for scale, pages in errors.items()
-        for name, error in pages.items()
-        if error
-        and not (
-            error.startswith("StudyError: ")
-            and "./run_all.sh" in error
-            and "\n" not in error
-            and (not scale or name.startswith((*STAGES, "02")))
-        )
-    }
-    assert errors.keys() == {"laptop", ""} and all(len(pages) > 30 for pages in errors.values()) and not faults
+    errors, shown = json.loads(process.stdout.splitlines()[-1])
+    assert errors.keys() == {"laptop", ""} and all(len(pages) > 30 for pages in errors.values())
+    for scale, pages in errors.items():
+        for name, error in pages.items():
+            needs_a_run = not scale or name.startswith((*STAGES, "02"))
+            names_a_command = error.startswith("StudyError: ") and "./run_all.sh" in error and "\n" not in error
+            assert not error or (needs_a_run and names_a_command), (scale, name, error)
 
-
-@pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="git says what changed")
-def test_papermill_shows_the_record_too(clone, tmp_path):
-    process = run_in(clone, "-m", "papermill", "40_biobert.ipynb", str(tmp_path / "out.ipynb"), "-p", "scale", "laptop")
-    assert process.returncode == 0, process.stderr
     scores = results.read_table(paths.recorded(paths.table("laptop", "lee-4"))).dropna(subset="ours_std")
-    page = (tmp_path / "out.ipynb").read_text()
     numbers = [f"{row.ours:.2f} ± {row.ours_std:.2f}" for row in scores[scores["metric"] == "F1"].itertuples()]
-    assert len(numbers) > 9 and all(number in page for number in numbers)
+    assert len(numbers) > 9 and all(number in shown for number in numbers)

@@ -8,12 +8,12 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from lib import artefacts
-from lib.study import executed, paths, report
+from lib.study import paths, report
 
 SVG = '<svg width="9"><use><title>a point</title></use></svg>'
 
 
-def test_a_copy_that_another_process_still_writes_is_no_page(tmp_path, monkeypatch):
+def test_a_copy_that_another_process_is_still_writing_is_no_page(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     running = paths.output("smoke", "running", "20_finetune.ipynb")
     running.parent.mkdir(parents=True)
@@ -40,46 +40,36 @@ def test_the_site_opens_on_what_was_found_then_on_what_failed_and_has_the_menu(t
     assert 'Of <a href="40_biobert.html">tables</a>, leaks.\n\n## Failed' in front
     assert '- <a href="40_biobert--b--failed.html">40_biobert--b</a>: failed' in front
     assert ":caption: Start, and what was found\n\n01 · Title of 01_results_in_brief <self>\n" in front
-    assert ":caption: BioBERT\n\n40 · Does pretraining on PubMed help" in front
+    assert ":caption: BioBERT\n\n40 · Does pretraining on PubMed help" in front and ":hidden:" in front
     assert "? (Tables 4, 5, 6) <40_biobert>\n" in front
-    assert ":hidden:" in front
     page = (tmp_path / "source" / "40_biobert.md").read_text()
     assert "40_biobert--a.html" in page and "40_biobert--b--failed.html" in page
 
 
-def test_the_menu_leads_to_a_page_with_index_in_its_name():
-    menu = report.list_chapters(
-        {"14_index_of_leaks": {"14_index_of_leaks": "14_index_of_leaks"}}, {"14_index_of_leaks": "# Leaks"}
-    )
-    assert "\n14 · Leaks <14_index_of_leaks>\n" in menu
-
-
 def test_where_nothing_was_found_yet_the_site_opens_on_the_menu(tmp_path):
-    front = write_front(tmp_path, _01_results_in_brief="interrupted", _14_leaks="done")
+    front = write_front(tmp_path, _01_results_in_brief="interrupted", _14_index_of_leaks="done")
     assert front.startswith(f"# {report.TITLE}: smoke\n\n## Failed or interrupted\n\n- <a href=")
-    assert "01_results_in_brief <01_results_in_brief--interrupted>\n" in front and " <14_leaks>\n" in front
+    assert "01_results_in_brief <01_results_in_brief--interrupted>\n" in front and " <14_index_of_leaks>\n" in front
     assert ":hidden:" not in front
 
 
-def test_a_page_that_cannot_be_read_is_named_and_the_others_are_a_report(tmp_path, monkeypatch, capsys):
+def test_damaged_pages_are_named_and_the_others_are_a_report(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
-    running, copies = paths.output("smoke", "running"), paths.output("smoke", "notebooks")
-    for folder in (running, copies):
-        folder.mkdir(parents=True)
-    (running / "23_pretrain--pubmedbert.ipynb").write_text("")  # as Ctrl-C left it
-    for name, content in (("14_leaks", "{half"), ("13_dataset_counts", "{}"), ("12_datasets", '{"cells": [{}]}')):
-        (copies / f"{name}.ipynb").write_text(content)
-    nbformat.write(new_notebook(cells=[new_markdown_cell("# Lessons")]), copies / "94_lessons.ipynb")
+    damaged = {
+        "notebooks/12_datasets": '{"cells": [{}]}',
+        "notebooks/14_leaks": "{half",
+        "running/23_pretrain--pubmedbert": "",  # as Ctrl-C left it
+    }
+    for name, content in damaged.items():
+        artefacts.write_text(paths.output("smoke", f"{name}.ipynb"), content)
+    lessons = new_notebook(cells=[new_markdown_cell("# Lessons")])
+    nbformat.write(lessons, paths.output("smoke", "notebooks", "94_lessons.ipynb"))
     index, _ = report.build_report("smoke")
     assert sorted(page.stem for page in index.parent.glob("[0-9]*.html")) == ["94_lessons"]
     assert "Lessons" in index.read_text() and "Failed" not in index.read_text()
     messages = [message for message in capsys.readouterr().out.splitlines() if "damaged" in message]
-    names = ["12_datasets", "13_dataset_counts", "14_leaks", "23_pretrain--pubmedbert"]
-    assert [re.search(r"([\w-]+)\.ipynb: damaged", message)[1] for message in messages] == names
-
-
-def show_figure(words: str) -> list:
-    return [new_output("display_data", {"text/plain": words, "image/svg+xml": SVG})]
+    named = [re.search(r"([\w-]+)\.ipynb: damaged", message)[1] for message in messages]
+    assert named == [name.split("/")[1] for name in damaged]
 
 
 def show_words(words: str) -> list:
@@ -88,12 +78,13 @@ def show_words(words: str) -> list:
 
 def make_page(answer: list | None = None) -> list:
     """Return the cells of a page with a figure in the middle and an answer near the end."""
-    table = [new_output("display_data", {"text/html": "<table></table>"})]
+    figure = new_output("display_data", {"text/plain": "figure", "image/svg+xml": SVG})
+    table = new_output("display_data", {"text/html": "<table></table>"})
     return [
         new_markdown_cell("# Does it help? (BioBERT, Table 4)\n\nOf a table.", id="title"),
         new_code_cell("open_page()", id="open", outputs=show_words("Scale")),
         new_markdown_cell("## Ours\n\nBy set, *paper* hollow. Ours filled.", id="ours"),
-        new_code_cell("draw()", id="draw", outputs=show_figure("figure") + table),
+        new_code_cell("draw()", id="draw", outputs=[figure, table]),
         new_markdown_cell("## What we see\n\nIn points.", id="see"),
         new_code_cell("say()", id="say", outputs=show_words("It helps.") if answer is None else answer),
         new_code_cell("where()", id="where", outputs=show_words("Kept in")),
@@ -136,17 +127,6 @@ def test_a_page_begins_with_its_answer_and_figure_and_has_them_once(tmp_path, mo
     assert code == ["open_page()", "draw()", "say()", "where()"]
 
 
-def test_a_page_of_the_record_begins_with_its_answer_and_the_report_is_the_same(tmp_path, monkeypatch):
-    run, recorded = (tmp_path / folder / "40_biobert.ipynb" for folder in ("run", "record"))
-    artefacts.write_text(run, nbformat.writes(new_notebook(cells=make_page())))
-    expected = prepare(tmp_path, monkeypatch, executed.read_copy(run).cells)
-    artefacts.write_text(recorded, executed.repeat_answer(run))
-    title, *shown = list_shown(nbformat.read(recorded, as_version=4).cells)
-    assert shown[:2] == list_shown(expected)[1:3]
-    assert [title, *shown[2:]] == list_shown(executed.read_copy(run).cells)
-    assert prepare(tmp_path, monkeypatch, executed.read_copy(recorded).cells) == expected
-
-
 def test_a_figure_whose_points_have_texts_is_part_of_the_page_and_described(tmp_path, monkeypatch):
     (figure,) = prepare(tmp_path, monkeypatch, make_page())[4].outputs
     label = "Figure. Ours. By set, paper hollow. Does it help? (BioBERT, Table 4)"
@@ -154,16 +134,12 @@ def test_a_figure_whose_points_have_texts_is_part_of_the_page_and_described(tmp_
     assert figure.data["text/html"] == f'<div class="figure">{inner}</div>'
 
 
-@pytest.mark.parametrize("answer", [[], [new_output("error", ename="StudyError", evalue="", traceback=[])]])
-def test_a_page_that_failed_before_its_answer_stays_in_order(tmp_path, monkeypatch, answer):
-    expected = list_shown(make_page(answer))
-    assert list_shown(prepare(tmp_path, monkeypatch, make_page(answer))) == expected
-
-
-def test_a_copy_without_the_cell_of_the_answer_stays_in_order(tmp_path, monkeypatch):
-    cells = [cell for cell in make_page() if cell.id != "say"]
-    expected = list_shown(cells)
-    assert list_shown(prepare(tmp_path, monkeypatch, cells)) == expected
+def test_a_page_without_an_answer_stays_in_order(tmp_path, monkeypatch):
+    failed = make_page([new_output("error", ename="StudyError", evalue="", traceback=[])])
+    without_its_cell = [cell for cell in make_page() if cell.id != "say"]
+    for cells in (failed, make_page([]), without_its_cell):
+        expected = list_shown(cells)
+        assert list_shown(prepare(tmp_path, monkeypatch, cells)) == expected
 
 
 def test_a_heading_below_which_nothing_is_left_goes(tmp_path, monkeypatch):

@@ -54,14 +54,11 @@ def test_the_copy_is_whole_titled_and_without_the_machine(workshop):
     ("parameters", "message"),
     [
         ({"numbr": 1}, r"unknown parameter of 42_question.ipynb 'numbr': did you mean number"),
-        ({"number": "1"}, "parameter number must be int, not '1'"),
         ({"number": True}, "parameter number must be int, not True"),
-        ({"number": 1.5}, "parameter number must be int, not 1.5"),
-        ({"scale": 1}, "parameter scale must be str"),
         ({"rate": "2e-5"}, "parameter rate must be float, not '2e-5'"),
     ],
 )
-def test_parameters_that_do_not_fit_are_refused_before_anything_runs(workshop, parameters, message):
+def test_wrong_parameters_are_refused_before_anything_runs(workshop, parameters, message):
     with pytest.raises(StudyError, match=message):
         runner.run("smoke", "42_question", "42_question", parameters)
     assert not workshop.exists()
@@ -116,11 +113,6 @@ def test_a_notebook_that_does_not_write_what_it_should_has_failed(workshop):
     with pytest.raises(StudyError, match="ended without writing outputs/smoke/nothing.json"):
         runner.run("smoke", "42_question", "42_question", {"scale": "smoke"}, [workshop / "nothing.json"])
     assert (workshop / "failed" / "42_question.ipynb").exists()
-
-
-def test_an_unknown_notebook_names_the_nearest():
-    with pytest.raises(StudyError, match="unknown notebook '23_pretrian': did you mean 23_pretrain"):
-        runner.run("smoke", "23_pretrian", "x", {})
 
 
 def test_every_notebook_takes_the_parameters_that_the_graph_gives():

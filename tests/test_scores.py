@@ -75,11 +75,11 @@ def test_pretrainings_of_a_model_are_compared_with_their_losses(own_outputs):
     for model, value in values.items():
         run = {"seed": 1, "fold": 1, "scores": {"f1": value}, "instances": {"train": 9}}
         result = {"model": model, "dataset": "bc2gm", "protocol": "gu", "main score": "f1", "runs": [run]}
-        artefacts.write_json(paths.results("gpu-minutes", model, "bc2gm", "gu"), result)
+        artefacts.write_json(paths.results("weekend", model, "bc2gm", "gu"), result)
     losses = {"pubmedbert": 3.5, "pubmedbert.2": 3.25, "bert-general-half": 6.0}
     rows = [{"model": model, "held-out loss": loss} for model, loss in losses.items()]
-    results.write_csv(paths.table("gpu-minutes", "pretrained"), rows)
-    table = scores.compare_pretrainings(open_study("gpu-minutes"))
+    results.write_csv(paths.table("weekend", "pretrained"), rows)
+    table = scores.compare_pretrainings(open_study("weekend"))
     assert table.to_dict("records") == [
         {"model": "bert-general-half", "BC2GM, gu": "", "held-out loss": "6.00"},
         {"model": "pubmedbert", "BC2GM, gu": "71.00 ± 1.41 (2)", "held-out loss": "3.50, 3.25"},

@@ -25,14 +25,14 @@ def fill(cells: pd.DataFrame) -> pd.DataFrame:
     return filled.merge(tables.baselines(cells, KNOWN), how="left", on=tables.PLACE)
 
 
-def test_ours_stands_below_the_papers_and_beside_what_needs_no_encoder():
+def test_ours_stands_below_the_papers_and_beside_the_baselines():
     rows = rows_of(show.beside(fill(CELLS), CELLS, open_study("laptop"), "F1"))
     assert rows[0] == ["row", "whose", "BERT", "BioBERT", "XLNet", "chance", "best without pretraining"]
     assert rows[1] == ["NCBI", "paper", "80.00", "82.00", "75.00", "", ""]
     assert rows[2] == ["", "ours", "79.00 ± 1.41", "85.00 ± 4.36", "n/a", "20.00", "84.50"]
 
 
-def test_where_columns_are_datasets_what_needs_no_encoder_is_a_row():
+def test_where_columns_are_datasets_the_baselines_are_rows():
     turned = CELLS[CELLS["dataset"] != "biosses"].rename(columns={"row": "column", "column": "row"})
     rows = rows_of(show.beside(fill(turned), turned, open_study("laptop")))
     assert rows[0] == ["row", "whose", "NCBI, F1", "mean, F1"]
@@ -65,7 +65,7 @@ def test_sentences_say_what_ours_and_the_paper_add_on_the_same_places():
     assert texts[0] == "- one\n- two" and "made up" in texts[1] and "one" not in texts[1]
 
 
-def test_what_a_scale_gives_its_models_is_said():
+def test_the_budget_of_a_scale_is_described():
     text = show.describe_budget(open_study("laptop"))
     assert "4 layers" in text and "4.0 million tokens" in text and "2,000 examples" in text and "each other" in text
     assert "each other" not in show.describe_budget(open_study("two-hours"))  # compared with a printed model

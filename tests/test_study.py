@@ -7,17 +7,15 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from urllib.parse import unquote
 
 import nbformat
 import pandas as pd
 import pytest
-from conftest import each, jobs_started, outputs_in
+from conftest import each, finish, jobs_started, outputs_in
 
-from lib.study import cli, graph, report, warm
+from lib.study import cli, report, warm
 
 EVERYTHING = 31  # notebooks in the tiny study
 
@@ -34,6 +32,10 @@ def processes_in(folder) -> list[int]:
     return found
 
 
+def read_scores(path) -> list[dict]:
+    return [run["scores"] for run in json.loads(path.read_text())["runs"]]
+
+
 def artefacts_of(study) -> dict[str, int]:
     """When each expensive file was written, without those of unfinished work and its checkpoints."""
     files = [path for kind in ("*.safetensors", "*.parquet", "vocab.txt") for path in study.outputs.rglob(kind)]
@@ -47,12 +49,9 @@ def test_it_runs_from_raw_text_to_a_table_and_a_report(finished_study):
     table = (finished_study.outputs / "tables" / "lee-4.csv").read_text()
     assert table.count("made-up data: not a finding") == 6  # two models, one dataset, three metrics
     assert not list((finished_study.outputs).rglob("*.tmp"))
-
-
-def test_the_work_of_a_model_is_that_of_its_record(study):
-    record = json.loads((study.outputs / "models" / "bert-general" / "record.json").read_text())
+    record = json.loads((finished_study.outputs / "models" / "bert-general" / "record.json").read_text())
     printing = "from lib.study import open_study; print(open_study('smoke').model('bert-general').count_work())"
-    work = ast.literal_eval(study.run_code(printing))
+    work = ast.literal_eval(finished_study.run_code(printing))
     assert work["tokens"] == record["tokens"] > 0
     assert work["flops"] == pytest.approx(record["FLOPs"])
 
@@ -98,11 +97,8 @@ def test_killed_it_leaves_no_orphans_and_resumes_to_the_same_numbers(finished_st
     assert finished.items() <= artefacts_of(study).items()
     for name in ("tables/lee-4.csv", "models/bert-random/model.safetensors", "models/bert-general/model.safetensors"):
         assert (study.outputs / name).read_bytes() == (finished_study.outputs / name).read_bytes()
-    for path in sorted((study.outputs / "results").glob("*.json")):
-        found, undisturbed = (
-            json.loads(one.read_text()) for one in (path, finished_study.outputs / "results" / path.name)
-        )
-        assert [run["scores"] for run in found["runs"]] == [run["scores"] for run in undisturbed["runs"]]
+    for path in (study.outputs / "results").glob("*.json"):
+        assert read_scores(path) == read_scores(finished_study.outputs / "results" / path.name)
     assert not list(study.outputs.rglob("*.tmp"))
 
 
@@ -123,7 +119,6 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     study.edit_text("lib/finetuning/protocol.py", "VERSION = 2", "VERSION = 99")
     planned = set(re.findall(r"^(?:local)?rule (\w+):", study.run("--dry-run", "--verbose"), re.M))
     assert planned == {"all", "finetune", "table", "page", "explored"}
-
     study.edit_text("lib/finetuning/protocol.py", "VERSION = 99", "VERSION = 2")
 
     # A code cell: this notebook again and those that follow it, but what is finished is found, and nothing retrains.
@@ -136,14 +131,13 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
     assert artefacts_of(study) == before
 
 
-def test_what_a_job_is_done_again_for_is_told_by_setting_before_and_now(study):
+def test_changed_settings_are_told_with_their_values_before_and_now(study):
     printing = """
 from lib.study.plan import Plan
 for stage, keys in (("pretrain", ("bert-general",)), ("finetune", ("bert-general", "lee", "tagging")),
                     ("vocabulary", ("wiki-books-cased",)), ("corpus", ("wiki-books",)), ("pretrain", ("bert-mini",))):
     print(Plan("smoke").changes(stage, keys))
 """
-    assert study.run_code(printing).splitlines() == ["[]"] * 5
     study.edit_text("params/scales/smoke.yaml", "learning_rate: 3.0e-3", "learning_rate: 4.0e-3")
     study.edit_text("params/scales/smoke.yaml", "learning_rate: [5.0e-3]", "learning_rate: [5.0e-3, 6.0e-3]")
     study.edit_text("params/scales/smoke.yaml", "vocabulary_size: 400", "vocabulary_size: 300")
@@ -156,20 +150,17 @@ for stage, keys in (("pretrain", ("bert-general",)), ("finetune", ("bert-general
     ]
 
 
-def test_again_makes_anew_what_is_named_and_what_follows_is_done_where_the_content_has_changed(study):
+def test_again_makes_anew_what_is_named_and_what_follows_only_where_the_content_has_changed(study):
     """An edit of lib moves no identity: the weights would be found, and with them old scores and an old table."""
     weights, table = study.outputs / "models/bert-general/model.safetensors", study.outputs / "tables/lee-4.csv"
     results = study.outputs / "results/bert-general--ncbi-disease--lee.json"
 
     def read():
-        scores = [run["scores"] for run in json.loads(results.read_text())["runs"]]
-        return weights.read_bytes(), scores, table.read_text()
+        return weights.read_bytes(), read_scores(results), table.read_text()
 
     before, made = read(), weights.stat().st_mtime_ns
     assert jobs_started(study.run_without_report("bert-general", "--again")) == ["23_pretrain--bert-general"]
     assert weights.stat().st_mtime_ns > made and read() == before  # anew, and the same
-    assert jobs_started(study.run_without_report("lee-4")) == []
-
     study.edit_text("lib/training/optimizers.py", "return phase.learning_rate *", "return 0.1 * phase.learning_rate *")
     assert jobs_started(study.run_without_report("lee-4")) == []
     assert jobs_started(study.run_without_report("bert-general", "--again")) == ["23_pretrain--bert-general"]
@@ -180,57 +171,29 @@ def test_again_makes_anew_what_is_named_and_what_follows_is_done_where_the_conte
 
 
 def test_a_failure_is_one_message_kept_and_linked_and_mended(study):
+    name = "30_finetune_words--bert-random--lee--tagging"
     data = study.folder / "made-up" / "ner" / "ncbi-disease" / "train.tsv"
     whole = data.read_text()
     data.write_text(whole.replace("\t", "", 1))
-    study.edit_text("params/scales/smoke.yaml", "epochs: [6]", "epochs: [2]")
+    study.edit_text("params/scales/smoke.yaml", "epochs: [3]", "epochs: [2]")
     made = {path: path.read_bytes() for path in (study.outputs / "results").glob("bert-random--ncbi-disease--*.json")}
     weights = study.outputs / "models" / "bert-general" / "model.safetensors"
     trained = weights.stat().st_mtime_ns
     output = study.run("lee-4", fails=True)
     assert made and all(path.read_bytes() == content for path, content in made.items())  # finished before: it stays
-    assert re.search(r"FAILED  30_finetune_words--bert-random--lee--tagging: .*train.tsv:1: expected", output)
-    assert "Traceback" not in output
-    name = "30_finetune_words--bert-random--lee--tagging"
+    assert re.search(rf"FAILED  {name}: .*train.tsv:1: expected", output) and "Traceback" not in output
     assert (study.outputs / "failed" / f"{name}.ipynb").exists()
-    index = (study.outputs / "report" / "index.html").read_text()
-    assert f"{name}--failed.html" in index
+    assert f"{name}--failed.html" in (study.outputs / "report" / "index.html").read_text()
     page = (study.outputs / "report" / f"{name}--failed.html").read_text()
     assert "FAILED: bert-random · lee · tagging: How well" in page
     assert "FAILED" in study.run("--status")
     data.write_text(whole)
-    study.edit_text("params/scales/smoke.yaml", "epochs: [2]", "epochs: [500]")  # more than end before the kill
-    process = study.start("lee-4")
-    for line in process.stdout:
-        if f" start   {name}" in line:
-            break
-    process.kill()
-    process.communicate()
-    assert all(path.read_bytes() == content for path, content in made.items())  # also where its job is killed
-    study.edit_text("params/scales/smoke.yaml", "epochs: [500]", "epochs: [2]")
     again = {name.split("--")[0] for name in jobs_started(study.run("lee-4"))}
-    again.discard("15_without_pretraining")  # the data were written again: it runs, or had ended before the kill
-    assert again == {"30_finetune_words", "40_biobert"}
+    assert again == {"15_without_pretraining", "30_finetune_words", "40_biobert"}
     assert weights.stat().st_mtime_ns == trained
     assert not any(path.read_bytes() == content for path, content in made.items())
     assert not list((study.outputs / "failed").glob("*.ipynb"))
     assert "failed" not in (study.outputs / "report" / "index.html").read_text()
-
-
-@pytest.mark.parametrize(
-    ("line", "news"),
-    [
-        ("start   90_audit\n", "start   90_audit"),
-        ("Select jobs to execute...start   90_audit\n", "start   90_audit"),  # the two processes write to one pipe
-        ("    threads: 1FAILED  12_datasets: no file x\n", "FAILED  12_datasets: no file x"),
-        ("FAILED  texts: no file start\n", "FAILED  texts: no file start"),
-        ("FAILED  dataset_texts smoke: its process\n", "FAILED  dataset_texts smoke: its process"),
-        ("rule pretrain:\n", ""),
-        ("    output: outputs/smoke/notebooks/90_audit.ipynb\n", ""),
-    ],
-)
-def test_news_of_jobs_are_found_also_behind_a_message_of_snakemake(line, news):
-    assert graph.find_news(line) == news
 
 
 def test_list_and_dry_run(study):
@@ -285,71 +248,57 @@ def test_nothing_written_names_the_machine(finished_study):
             assert not [place for place in places if place in text], path
 
 
-def test_any_encoder_by_papermill(study, tmp_path):
-    """The documented command, for a folder in the save_pretrained layout."""
-    model = tmp_path / "somebody"
-    shutil.copytree(study.outputs / "models" / "bert-general", model)
+def test_any_encoder_is_evaluated_by_papermill_or_with_one_command(study, tmp_path):
+    """The documented commands, for a folder in the save_pretrained layout."""
+    model = tmp_path / "Some_Body's Model"
+    shutil.copytree(study.outputs / "models/bert-general", model)
     for name in ("record.json", "log.jsonl"):
         (model / name).unlink()
-    command = ["papermill", "notebooks/30_finetune_words.ipynb", str(tmp_path / "out.ipynb"),
-               "-p", "model", str(model), "-y", "datasets: [ncbi-disease]"]  # fmt: skip
-    environment = os.environ | {"PYTHONPATH": str(study.folder)}
-    ran = subprocess.run([sys.executable, "-m", *command], cwd=study.folder, env=environment, capture_output=True)
-    assert ran.returncode == 0, ran.stderr.decode()
-    command = ["papermill", "notebooks/40_biobert.ipynb", str(tmp_path / "out.ipynb"), "-p", "tabel", "x"]
-    wrong = subprocess.run(
-        [sys.executable, "-m", *command], cwd=study.folder, env=environment, capture_output=True, text=True
-    )
-    assert wrong.returncode != 0
-    assert "unknown parameter of this notebook 'tabel': did you mean table" in wrong.stderr
-    (results,) = (study.outputs / "results").glob("somebody-*--ncbi-disease--lee.json")
-    theirs = json.loads(results.read_text())["runs"]
-    ours = json.loads((study.outputs / "results" / "bert-general--ncbi-disease--lee.json").read_text())["runs"]
-    assert [run["scores"] for run in theirs] == [run["scores"] for run in ours]
+    ours = read_scores(study.outputs / "results/bert-general--ncbi-disease--lee.json")
 
+    def run_papermill(notebook, *words):
+        out = str(tmp_path / "out.ipynb")
+        return study.start_python("-m", "papermill", f"notebooks/{notebook}.ipynb", out, "-p", *words)
 
-def test_any_encoder_is_put_through_benchmarks_with_one_command(study, tmp_path):
-    shutil.copytree(study.outputs / "models/bert-general", tmp_path / "Some_Body's Model")
-    words = ["evaluate", "--model", str(tmp_path / "Some_Body's Model"), "--scale", "smoke", "--protocol", "lee"]
-    words += ["--datasets", "ncbi-disease", "biosses", "--compare", "bert-general", "nowhere/at/all"]
-    output = study.run(*words)
+    wrong = finish(run_papermill("40_biobert", "tabel", "x"), fails=True)
+    assert "unknown parameter of this notebook 'tabel': did you mean table" in wrong
+    finish(run_papermill("30_finetune_words", "model", str(model), "-y", "datasets: [ncbi-disease]"))
+    (results,) = (study.outputs / "results").glob("some-body-s-model-*--ncbi-disease--lee.json")
+    assert read_scores(results) == ours
+
+    words = ["evaluate", "--model", str(model), "--scale", "smoke", "--protocol", "lee"]
+    datasets = ["--datasets", "ncbi-disease", "biosses", "--compare", "bert-general", "nowhere/at/all"]
+    output = study.run(*words, *datasets)
     assert "left out: nowhere/at/all: no folder nowhere/at/all" in output
     assert "Some_Body's Model: BertModel, 0.0 million parameters; 400 tokens, up to 32 at once" in output
     assert "lee at scale smoke: 2 of 2 sets at hand, 8 trainings" in output
     assert re.search(r"ncbi-disease: \d+.\d% of its words hold an unknown token, \d+.\d% are cut into three", output)
     assert "Report: outputs/smoke/report/index.html" in output
     (path,) = (study.outputs / "evaluations").glob("*.csv")
-    assert re.fullmatch("some-body-s-model-[0-9a-f]{6}--lee", path.stem)
+    key, _, protocol = path.stem.partition("--")
+    assert re.fullmatch("some-body-s-model-[0-9a-f]{6}", key) and protocol == "lee"
     lines = pd.read_csv(path, keep_default_na=False).set_index("dataset")
     assert set(lines.index) == {"ncbi-disease", "biosses"} and (lines["n_seeds"] == 2).all()
-    ours = json.loads((study.outputs / "results/bert-general--ncbi-disease--lee.json").read_text())["runs"]
-    theirs = json.loads((study.outputs / f"results/{path.stem.replace('--', '--ncbi-disease--')}.json").read_text())
-    assert [run["scores"] for run in theirs["runs"]] == [run["scores"] for run in ours]
     page = (study.outputs / "report" / f"02_evaluate--{path.stem}.html").read_text()
     assert "paper: BioBERT (+PubMed+PMC) (lee-4)" in page and "The encoder: <strong>Some_Body" in page
     assert "with an unknown token" in page and str(tmp_path) not in page
     side_by_side = page[page.index("Beside other encoders") : page.index("averages over datasets")]
-    assert f">{path.stem.split('--')[0]}<" in side_by_side and ">bert-general<" in side_by_side
-    assert path.stem.split("--")[0] not in (study.outputs / "results.csv").read_text()  # not part of the study
+    assert f">{key}<" in side_by_side and ">bert-general<" in side_by_side
+    assert key not in (study.outputs / "results.csv").read_text()  # not part of the study
     assert {file.stem for file in (study.outputs / "result-files").glob("*.json")} == {path.stem, "bert-general--lee"}
 
-    key, _, protocol = path.stem.partition("--")
     words += ["--datasets", "ncbi-disease", "--save", str(tmp_path / "saved")]
     output = study.run_without_report(*words)  # the scores are there, and the models are not
     assert "not saved yet, so every seed is trained, also where its score is there: ncbi-disease" in output
-    page = f"30_finetune_words--{key}--{protocol}--tagging"
-    assert page in jobs_started(output)
+    assert f"30_finetune_words--{key}--{protocol}--tagging" in jobs_started(output)
     record = json.loads((tmp_path / "saved/ncbi-disease/record.json").read_text())
-    results = study.outputs / f"results/{key}--ncbi-disease--{protocol}.json"
-    runs = {run["fingerprint"]: run["scores"] for run in json.loads(results.read_text())["runs"]}
-    assert record["complete"] and {*record["compared"]} == {*runs}
-    assert [*runs.values()] == [run["scores"] for run in ours]
+    runs = json.loads(results.read_text())["runs"]
+    assert record["complete"] and {*record["compared"]} == {run["fingerprint"] for run in runs}
+    assert read_scores(results) == ours
     card = (tmp_path / "saved/ncbi-disease/README.md").read_text()
     assert "| protocol | lee |" in card and str(tmp_path) not in card
-    assert jobs_started(study.run_without_report(*words)) == []
-    shutil.rmtree(tmp_path / "saved")
-    assert page in jobs_started(study.run_without_report(*words))
     assert (tmp_path / "saved/ncbi-disease/model.safetensors").exists()
+    assert jobs_started(study.run_without_report(*words)) == []
 
 
 def test_an_encoder_is_put_through_data_of_ones_own(study, tmp_path):
@@ -384,19 +333,15 @@ def test_an_encoder_is_put_through_data_of_ones_own(study, tmp_path):
         (["--model", "bert-general", "--protocol", "gus"], "unknown protocol 'gus': did you mean gu"),
         (["--model", "bert-general", "--datasets", "ncbi-diseas"], "unknown dataset 'ncbi-diseas': did you mean ncbi"),
         (["--model", "bert-general", "--datasets", "chemprot-blurb"], "none of chemprot-blurb is at hand"),
+        (["--model", "BARE"], "bare: no tokenizer in it (tokenizer.json or vocab.txt)"),
     ],
 )
-def test_what_cannot_be_evaluated_says_why(finished_study, capsys, words, message):
+def test_a_wrong_evaluation_is_refused_before_anything_is_planned(finished_study, capsys, tmp_path, words, message):
+    ours, bare = finished_study.outputs / "models/bert-general", tmp_path / "bare"
+    without = shutil.ignore_patterns("vocab.txt", "tokenizer*")
+    shutil.copytree(ours, bare, ignore=without, dirs_exist_ok=True)
+    words = [str(bare) if word == "BARE" else word for word in words]
     with outputs_in(finished_study.folder / "outputs"):
         assert cli.main(["evaluate", *words, "--scale", "smoke"]) == 1
     assert f"error: {message}" in capsys.readouterr().err
-    assert not (finished_study.outputs / "evaluations").exists()
-
-
-def test_what_is_no_encoder_is_refused_before_anything_is_planned(finished_study, capsys, tmp_path):
-    ours = finished_study.outputs / "models/bert-general"
-    shutil.copytree(ours, tmp_path / "bare", ignore=shutil.ignore_patterns("vocab.txt", "tokenizer*"))
-    with outputs_in(finished_study.folder / "outputs"):
-        assert cli.main(["evaluate", "--model", str(tmp_path / "bare"), "--scale", "smoke"]) == 1
-    assert capsys.readouterr().err.startswith("error: bare: no tokenizer in it (tokenizer.json or vocab.txt)")
     assert not (finished_study.outputs / "evaluations").exists()

@@ -39,11 +39,7 @@ def test_the_button_shows_what_the_fields_say(environment, capsys):
     button.click()
     lines = re.findall(r"[\w ]+(?=\n)", capsys.readouterr().out)  # without the codes that clear the output
     assert lines == ["THE ARM one", "THE KNEE other", "no sentence"] and not button.disabled
-
-
-def test_without_choices_there_is_the_field_alone(environment, capsys):
-    environment.setenv(pages.SESSION, PAGE)
-    field, button, _ = pages.ask_for_sentence(show).children
+    field, button, _ = pages.ask_for_sentence(show).children  # without choices
     field.value = "leg"
     button.click()
     assert "LEG" in capsys.readouterr().out
