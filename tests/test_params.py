@@ -30,10 +30,10 @@ def test_panels_name_what_is_registered():
             assert set(panel.datasets) <= set(DATASETS) and panel.protocol in params.keys("protocols")
 
 
-def test_a_panel_has_its_models_as_often_as_they_are_pretrained():
+def test_panels_have_each_run_once_for_each_pretraining():
     models, sets = ["pubmedbert", "bert-general"], ["bc2gm", "ddi"]
     panel = params.Panel(protocol="gu", models=models, datasets=sets)
-    changes = {"models": ["pubmedbert"], "panels": [panel], "pretrainings": 2}
+    changes = {"models": ["pubmedbert"], "panels": [panel, panel], "pretrainings": 2}
     budget = params.load("scales", "laptop").model_copy(update=changes)
     names = [*models, "pubmedbert.2", "bert-general.2"]
     assert budget.panel_runs() == [(name, key, "gu") for key in sets for name in names]

@@ -139,13 +139,14 @@ class Scale(Settings):
         return [name_model(key, seed) for key in self.models for seed in range(1, self.pretrainings + 1)]
 
     def panel_runs(self) -> list[RunKey]:
-        """List model, dataset and protocol of every panel run, whether or not it can be made.
+        """List model, dataset and protocol of every panel run once, whether or not it can be made.
 
         Each dataset comes with all models, one pretraining seed after another.
         """
         seeds = range(1, self.pretrainings + 1)
-        return [(name_model(model, seed), dataset, panel.protocol) for panel in self.panels
+        runs = [(name_model(model, seed), dataset, panel.protocol) for panel in self.panels
                 for dataset in panel.datasets for seed in seeds for model in panel.models]  # fmt: skip
+        return list(dict.fromkeys(runs))  # panels may share runs
 
 
 class SourceSettings(Settings):
