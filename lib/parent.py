@@ -1,4 +1,4 @@
-"""Child processes that end when their parent does, however it died."""
+"""Jobs of the graph: child processes that end when their parent does, however it died, and report in whole lines."""
 
 import os
 import sys
@@ -28,6 +28,11 @@ def watch() -> None:
     threading.Thread(target=look, daemon=True).start()
 
 
+def report(line: str) -> None:
+    """Print a line in one write, so that lines of two jobs do not mix, even if Python's output is unbuffered."""
+    print(f"{line}\n", end="", flush=True)
+
+
 @contextmanager
 def run_job(name: str) -> Iterator[None]:
     """Run a job of the graph that has no notebook; after a StudyError, print it on one line and exit."""
@@ -35,5 +40,5 @@ def run_job(name: str) -> Iterator[None]:
     try:
         yield
     except StudyError as error:
-        print(f"FAILED  {name}: {error}", flush=True)
+        report(f"FAILED  {name}: {error}")
         sys.exit(1)

@@ -1,11 +1,13 @@
 """Running one notebook: parameters are checked, failures are kept, copies can be told apart."""
 
 import re
+import sys
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 
-from lib import places
+from lib import parent, places
 from lib.errors import StudyError
 from lib.study import params, paths, plan, runner
 
@@ -129,3 +131,11 @@ def test_every_notebook_takes_the_parameters_that_the_graph_gives():
                 for name, value in values.items():
                     params.check_parameter(notebook, name, value, parameter_types)
     assert given["finetune"] == ["model", "protocol", "datasets"]
+
+
+def test_a_line_of_a_job_is_one_write(monkeypatch):
+    """Otherwise, with PYTHONUNBUFFERED, lines of two jobs mix and one is lost."""
+    writes = []
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(write=writes.append, flush=lambda: None))
+    parent.report("start   10_corpora")
+    assert [text for text in writes if text] == ["start   10_corpora\n"]

@@ -224,7 +224,7 @@ def main(kernel: "Kernel | None" = None) -> int:
     name = name_copy(receipt, notebook, words)
     outputs = [paths.output(scale, word) for word in words if "=" not in word]
     start_time = time.monotonic()
-    print(f"start   {name}", flush=True)
+    parent.report(f"start   {name}")
     try:
         parameter_types, parameters = list_parameters(paths.NOTEBOOKS / f"{notebook}.ipynb"), {"scale": scale}
         if "show_text" in parameter_types:
@@ -236,12 +236,12 @@ def main(kernel: "Kernel | None" = None) -> int:
         run(scale, notebook, name, parameters, outputs, kernel)
         receipts.write_receipt(Path(receipt), *outputs)
     except StudyError as error:
-        print(f"FAILED  {name}: {error}", flush=True)
+        parent.report(f"FAILED  {name}: {error}")
         return 1
     except Exception as error:
-        print(f"FAILED  {name}: {type(error).__name__}: {error}", flush=True)
+        parent.report(f"FAILED  {name}: {type(error).__name__}: {error}")
         raise
-    print(f"done    {name} ({time.monotonic() - start_time:.0f} s)", flush=True)
+    parent.report(f"done    {name} ({time.monotonic() - start_time:.0f} s)")
     return 0
 
 
