@@ -21,8 +21,8 @@ COMMITTED = [
     for path in paths.output("record", scale).rglob("*")
     if path.suffix in (".ipynb", ".html", ".csv", ".json", ".md", ".js")
 ]
-SAME_TEXT = {"bc5cdr-disease", "bc5cdr-disease-pubtator", "bc5cdr-chem-pubtator", "jnlpba-biobert", "chemprot-blue",
-             "chemprot-bioelectra"}  # as another dataset  # fmt: skip
+# Datasets with the text of another.
+SAME_TEXT = {"bc5cdr-disease", "bc5cdr-disease-pubtator", "bc5cdr-chem-pubtator", "jnlpba-biobert"}
 
 
 def read_text(path) -> str:
