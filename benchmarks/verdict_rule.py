@@ -47,7 +47,7 @@ class Spread:
     pretraining: float = 0.5
     pretraining_by_set: float = 0.5
     other: float = 1.0  # spread of the other side's seeds, as a share of the first side's
-    recipes: bool = False  # each side scatters like a recipe of pretraining-spread.csv, instead of the above
+    recipes: bool = False  # each side scatters like a measured recipe, which replaces pretraining's and seeds'
 
 
 MEASURED = "pretraining as measured"

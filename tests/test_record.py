@@ -98,6 +98,10 @@ def spoil_table(run):
     paths.recorded(paths.table("laptop", "lee-4")).write_text('row,ours\n"a')
 
 
+def spoil_result(run):
+    paths.results("laptop", "bert-general", "ncbi-disease", "lee").write_text('{"runs": [')
+
+
 def spoil_page(run):
     (run / "notebooks" / "40_biobert.ipynb").write_text("{half")
 
@@ -118,6 +122,7 @@ def fail(run):
     ("damage", "message"),
     [
         (spoil_table, r"lee-4.csv: damaged \(.*\); restore or delete it"),
+        (spoil_result, r"bert-general--ncbi-disease--lee.json: damaged"),
         (spoil_page, r"40_biobert.ipynb: damaged"),
         (empty_cell, r"1 cells that the record fills would become empty, first in lee-4: NCBI, BioBERT, F1"),
         (lose_column, r"2 cells that the record fills would become empty, first in lee-4: NCBI, BERT, F1"),

@@ -290,13 +290,16 @@ def test_any_encoder_is_evaluated_by_papermill_or_with_one_command(study, tmp_pa
     words += ["--datasets", "ncbi-disease", "--save", str(tmp_path / "saved")]
     output = study.run_without_report(*words)  # the scores are there, and the models are not
     assert "not saved yet, so every seed is trained, also where its score is there: ncbi-disease" in output
-    assert f"30_finetune_words--{key}--{protocol}--tagging" in jobs_started(output)
+    job = f"30_finetune_words--{key}--{protocol}--tagging"
+    assert job in jobs_started(output)
     record = json.loads((tmp_path / "saved/ncbi-disease/record.json").read_text())
     runs = json.loads(results.read_text())["runs"]
     assert record["complete"] and {*record["compared"]} == {run["fingerprint"] for run in runs}
     assert read_scores(results) == ours
     card = (tmp_path / "saved/ncbi-disease/README.md").read_text()
     assert "| protocol | lee |" in card and str(tmp_path) not in card
+    shutil.rmtree(tmp_path / "saved")
+    assert job in jobs_started(study.run_without_report(*words))
     assert (tmp_path / "saved/ncbi-disease/model.safetensors").exists()
     assert jobs_started(study.run_without_report(*words)) == []
 

@@ -55,7 +55,8 @@ def ask_parent(parent: socket.socket, words: list[str]) -> int:
             name = name_copy(receipt, notebook, keys)
         else:
             name = " ".join([module.rsplit(".")[-1], *rest])
-        print(f"FAILED  {name}: its process was ended (too little memory?)", flush=True)
+        # One write, as in lib/parent.py; this module imports nothing of lib.
+        print(f"FAILED  {name}: its process was ended (too little memory?)\n", end="", flush=True)
         break
     return 1  # closing our end of the connection ends the job if it is still running
 
