@@ -151,6 +151,9 @@ def test_unigram_pieces_are_those_of_sentencepiece(some_text):
     ours = learning.train_unigram(lambda: lines, 300, cased=True)
     for line in lines[:200]:
         assert ours.encode(line).tokens == theirs.encode(line, out_type=str)
+    one_line, two_lines = (ours.encode(mark.join(lines[:2])) for mark in (" ", "\n"))
+    assert two_lines.tokens == one_line.tokens  # a line end is no unknown token
+    assert two_lines.offsets == one_line.offsets
 
 
 def test_the_core_is_repeated_to_the_size_of_the_satellite():

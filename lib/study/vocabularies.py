@@ -77,6 +77,8 @@ class Vocabulary(params.Registered):
         limit = self.study.budget.vocabulary_size
         size = min(self.settings.size, limit or self.settings.size)
         recipe = self.settings.model_dump(include={"algorithm", "cased", "corpora", "amplify"}) | {"size": size}
+        if self.settings.algorithm == "unigram":
+            recipe["white space"] = "joined"  # before 30 November 2026 line ends were unknown tokens
         return recipe if self.settings.language == "en" else recipe | {"language": self.settings.language}
 
     def sample(self) -> Iterator[str]:

@@ -12,6 +12,7 @@ import sentencepiece
 from tokenizers import (
     BertWordPieceTokenizer,
     ByteLevelBPETokenizer,
+    Regex,
     Tokenizer,
     decoders,
     models,
@@ -106,7 +107,9 @@ def train_unigram(texts: Texts, size: int, cased: bool) -> Tokenizer:
     tokenizer = Tokenizer(models.Unigram(tokens, unk_id=1))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), *([] if cased else [normalizers.Lowercase()])])
+    # As in ALBERT's code, a line end is a space; it would be an unknown token, since training reads single lines.
+    steps = [normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " "), *([] if cased else [normalizers.Lowercase()])]
+    tokenizer.normalizer = normalizers.Sequence(steps)
     return tokenizer
 
 
