@@ -29,7 +29,8 @@ from lib.modeling import costs
 from lib.modeling.shape import Body
 from lib.study import paths, results
 from lib.training import training
-from lib.vocabularies.tokenization import SPECIAL, load_vocabulary
+from lib.vocabularies.special_tokens import SPECIAL
+from lib.vocabularies.tokenization import load_vocabulary
 
 OUTPUT = paths.output("record", "benchmarks")
 MINI = Body(layers=4, hidden=256, heads=4, intermediate=1024, embedding=256)

@@ -35,7 +35,7 @@ from lib.pretraining import blocks, masking, mixing, objectives, tokens
 from lib.progress import Progress
 from lib.study import params
 from lib.training import training
-from lib.vocabularies.tokenization import SPECIAL
+from lib.vocabularies.special_tokens import SPECIAL
 
 MASKED = masking.Masking("word-piece", 0.15)
 WARM_UP = 2  # steps

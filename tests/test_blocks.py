@@ -17,9 +17,9 @@ from lib.pretraining.masking import IGNORED, Masking
 from lib.pretraining.mixing import CorpusFiles
 from lib.pretraining.random_numbers import make_keys, permute
 from lib.pretraining.tokens import Text, Tokens
-from lib.vocabularies import tokenization
+from lib.vocabularies import special_tokens
 
-PIECES, SPECIAL = 6000, len(tokenization.SPECIAL)
+PIECES, SPECIAL = 6000, len(special_tokens.SPECIAL)
 LENGTH = 64
 
 
@@ -31,7 +31,7 @@ def name_piece(place: int) -> str:
 
 
 TOKENIZER = BertTokenizer(
-    vocab={p: i for i, p in enumerate([*tokenization.SPECIAL, *map(name_piece, range(PIECES))])}, do_lower_case=False
+    vocab={p: i for i, p in enumerate([*special_tokens.SPECIAL, *map(name_piece, range(PIECES))])}, do_lower_case=False
 )
 SEP, CLS, PAD = TOKENIZER.sep_token_id, TOKENIZER.cls_token_id, TOKENIZER.pad_token_id
 

@@ -21,7 +21,7 @@ from lib.benchmarks.definitions import (
     list_pairs,
 )
 from lib.benchmarks.metrics import METRICS
-from lib.study import open_study, page_jobs, params, paths, plan, published, results
+from lib.study import open_study, params, paths, plan, published, results
 
 PAGE = read_cells("91_protocols", "AGREE", "ANSWERS", "COMPARED")
 
@@ -210,6 +210,6 @@ def test_findings_summarise_every_comparison_that_has_rows(monkeypatch):
 def test_the_page_needs_no_run_of_its_own():
     """All that it reads is made for tables and panels anyway."""
     planned = plan.Plan("smoke", [*params.keys("tables"), "33"])
-    needed = page_jobs.PAGES["91_protocols"].reads(planned)["finetune"]
+    needed = planned.read_by_page("91_protocols")["finetune"]
     assert {*needed} <= {*planned.jobs["finetune"]}
     assert ("bioalbert-base1", "naseem", "tagging") in needed

@@ -21,7 +21,7 @@ from lib.progress import Progress
 from lib.study import cli, parsing, paths, plan
 from lib.training import training
 from lib.training.optimization import Optimization
-from lib.vocabularies import tokenization
+from lib.vocabularies import special_tokens
 
 LENGTH, ROWS, STEPS = 24, 8, 8
 HALF = ROWS // 2 * LENGTH  # tokens in memory at once with which one process divides a step's rows as two do
@@ -48,7 +48,7 @@ class Rows(blocks.Blocks):
         return super().__getitem__(where)
 
 
-WORDS = [*tokenization.SPECIAL, ".", *(f"word{i}" for i in range(30)), "##ly", "##ness"]
+WORDS = [*special_tokens.SPECIAL, ".", *(f"word{i}" for i in range(30)), "##ly", "##ness"]
 TOKENIZER = BertTokenizer(vocab={word: i for i, word in enumerate(WORDS)}, do_lower_case=False)
 
 

@@ -11,7 +11,7 @@ from tokenizers import processors
 from lib.finetuning import likeness
 from lib.finetuning.examples import BucketedBatches, Example, cut_evenly, pad
 from lib.vocabularies.learning import train_vocabulary
-from lib.vocabularies.tokenization import find_frame
+from lib.vocabularies.special_tokens import find_frame
 
 
 @pytest.fixture(scope="module")

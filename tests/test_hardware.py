@@ -4,7 +4,7 @@ import pytest
 from notebook_code import definitions
 
 from lib.errors import StudyError
-from lib.study import hardware, open_study, page_jobs, params, parsing, plan
+from lib.study import hardware, open_study, page_jobs, params, parsing
 
 PAGE = definitions("92_cost")
 PAPERS = open_study("paper")
@@ -32,7 +32,7 @@ def test_every_model_of_a_paper_stands_there_once_besides_other_readings():
 
 
 def test_the_page_waits_on_the_one_that_makes_its_table_of_our_models():
-    (waited,) = page_jobs.PAGES["92_cost"].reads(plan.Plan("laptop"))["page"]
+    (waited,) = page_jobs.PAGES["92_cost"].reads(open_study("laptop"))["page"]
     assert page_jobs.split_tables(["pretrained"])["page"] == [waited]
 
 

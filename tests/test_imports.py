@@ -37,10 +37,10 @@ def find_package(module: str) -> str:
     return name if name and (paths.ROOT / "lib" / name).is_dir() else ""
 
 
-def list_imports(module: str, at_once: bool = False) -> set[str]:
-    """List the modules of lib that a module imports; `at_once`: only those it imports on being imported."""
+def list_imports(module: str) -> set[str]:
+    """List the modules of lib that a module imports, at once, later or for its types."""
     modules, tree = set(), read_tree(module)
-    for node in tree.body if at_once else ast.walk(tree):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "lib":
             for name in (f"{node.module}.{alias.name}" for alias in node.names):
                 is_module = (paths.ROOT / f"{name.replace('.', '/')}.py").exists()
@@ -61,7 +61,7 @@ def test_imports_go_one_way():
 
 
 def test_no_modules_import_each_other_and_hardly_two_share_a_name():
-    imports = {module: list_imports(module, at_once=True) for module in list_modules()}
+    imports = {module: list_imports(module) for module in list_modules()}
     TopologicalSorter(imports).prepare()
     names = Counter(module.split(".")[-1] for module in list_modules())
     assert {name for name, count in names.items() if count > 1} == {"plan", "settings"}

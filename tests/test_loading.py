@@ -25,7 +25,7 @@ from lib.errors import StudyError
 from lib.modeling import loading
 from lib.study import open_study, requests
 from lib.study.encoders import find_model
-from lib.vocabularies.tokenization import find_frame
+from lib.vocabularies.special_tokens import find_frame
 
 LENGTHS = {"roberta": 64, "mpnet": 64, "ibert": 64, "lilt": 64, "xlnet": 2048}  # the others take 66 tokens
 TOKENIZER = "tokenizer.json", "tokenizer_config.json"

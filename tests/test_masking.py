@@ -18,7 +18,7 @@ from lib.pretraining.masking import (
     take_units,
 )
 from lib.pretraining.random_numbers import draw_numbers, make_keys, to_share
-from lib.vocabularies.tokenization import SPECIAL
+from lib.vocabularies.special_tokens import SPECIAL
 
 FEW = settings(max_examples=60, deadline=None, derandomize=True)
 PIECES = [*SPECIAL, *(f"word{i}" for i in range(60)), *(f"##end{i}" for i in range(40))]

@@ -15,7 +15,7 @@ from lib.pretraining.blocks import Blocks
 from lib.pretraining.masking import Masking
 from lib.pretraining.mixing import CorpusFiles
 from lib.pretraining.tokens import Text, Tokens
-from lib.vocabularies.tokenization import SPECIAL
+from lib.vocabularies.special_tokens import SPECIAL
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 WORDS = [f"word{i}" for i in range(50)]

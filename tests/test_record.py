@@ -246,7 +246,7 @@ def clone(tmp_path_factory):
 def test_every_notebook_opened_without_data_shows_the_record_or_names_a_command(clone):
     """At a recorded scale, pages of results show the record; at the defaults of a fresh clone, some need a run."""
     planned = plan.Plan("smoke")
-    once = [name for name, page in page_jobs.PAGES.items() if not page.reads(planned)]
+    once = [name for name, page in page_jobs.PAGES.items() if not page.reads(planned.study)]
     once += ["15_without_pretraining", "91_protocols"]
     environment = os.environ | {"PYTHONPATH": str(clone), "STUDY_DATA": "nowhere", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", OPEN, *once]

@@ -14,7 +14,7 @@ from lib.errors import StudyError
 from lib.pretraining import tokens
 from lib.study import open_study
 from lib.study.vocabularies import Vocabulary
-from lib.vocabularies.tokenization import SPECIAL
+from lib.vocabularies.special_tokens import SPECIAL
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 WORDS = [f"word{letter}" for letter in "abcdefghij"]

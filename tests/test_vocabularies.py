@@ -16,7 +16,8 @@ from lib.errors import StudyError
 from lib.study import dataset_texts, documents, open_study, params
 from lib.study.vocabularies import open_tokenizer
 from lib.vocabularies import learning
-from lib.vocabularies.tokenization import SPECIAL, check_casing, encode_texts, load_vocabulary, load_wordpiece, wrap
+from lib.vocabularies.special_tokens import SPECIAL, wrap
+from lib.vocabularies.tokenization import check_casing, encode_texts, load_vocabulary, load_wordpiece
 from lib.vocabularies.words import continuation_flags, count_tokens, tokens_of_words
 
 SMOKE = open_study("smoke")

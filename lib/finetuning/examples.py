@@ -11,7 +11,7 @@ from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Instance
 from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling.heads import Batch
-from lib.vocabularies.tokenization import find_frame
+from lib.vocabularies.special_tokens import find_frame
 
 POOL = 50  # batches whose examples are sorted by length together
 TOKENS = 16_384  # maximum in an evaluation batch, padding included

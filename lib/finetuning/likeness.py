@@ -8,7 +8,8 @@ from lib.benchmarks.instances import Pair
 from lib.finetuning.examples import Example, compute_each, pad
 from lib.modeling import heads
 from lib.modeling.loading import Encoder
-from lib.vocabularies.tokenization import encode_texts, find_frame
+from lib.vocabularies.special_tokens import find_frame
+from lib.vocabularies.tokenization import encode_texts
 
 
 def rank_by_likeness(encoder: Encoder, dataset: Dataset) -> dict[str, float]:

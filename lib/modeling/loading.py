@@ -21,7 +21,8 @@ from transformers.utils import logging
 from lib import provenance
 from lib.errors import StudyError
 from lib.modeling import heads
-from lib.vocabularies.tokenization import check_casing, find_frame, load_whole
+from lib.vocabularies.special_tokens import find_frame
+from lib.vocabularies.tokenization import check_casing, load_whole
 
 logging.set_verbosity_error()
 logging.disable_progress_bar()

@@ -20,7 +20,6 @@ from lib.study.state import (
 
 if TYPE_CHECKING:
     from lib.study import Study
-    from lib.study.plan import Plan
 
 Keys = list[tuple[str, ...]]  # of the jobs of one stage, as in their receipts
 GAINS_PAGE, BASELINE_PAGE = "05_what_pretraining_buys", "15_without_pretraining"
@@ -33,7 +32,8 @@ class Page:
 
     makes: str  # below outputs/<scale>/
     watches: Callable[["Study"], object] = lambda study: []  # what else makes it run again, besides code and jobs
-    reads: Callable[["Plan"], dict[str, Keys]] = lambda plan: {}  # stage -> keys of jobs
+    # stage -> keys of jobs; `runs` and `vocabularies`: what it reads of those made here, by whatever job
+    reads: Callable[["Study"], dict[str, Keys]] = lambda study: {}
     also: tuple[str, ...] = ()  # what else it makes
 
 
@@ -57,15 +57,14 @@ def split_tables(names: Iterable[str]) -> dict[str, Keys]:
     }
 
 
-def read_claimed(plan: "Plan") -> dict[str, Keys]:
-    """Return the jobs that claims are judged by: published tables of the scale, baselines, planned runs, vocabularies.
+def read_claimed(study: "Study") -> dict[str, Keys]:
+    """Return what claims are judged by: published tables of the scale, baselines, planned runs, vocabularies.
 
     With public weights no text is read: only scores and baselines.
     """
-    study = plan.study
     if study.budget.weights == "released":
         table_jobs = split_tables(["baselines", *params.load_tables("scores", "curves")])
-        return table_jobs | {"finetune": plan.jobs_of(claims.list_claim_runs(study))}
+        return table_jobs | {"runs": claims.list_claim_runs(study)}
     registered = params.keys("tables")
     tables, vocabulary_keys = ["baselines", *registered], []
     for claim in claims.CLAIMS:
@@ -73,43 +72,40 @@ def read_claimed(plan: "Plan") -> dict[str, Keys]:
         vocabulary_keys += claim.test.vocabularies
     left_out = {*registered} - {*study.budget.tables} if study.budget.tables else set()
     return split_tables(table for table in dict.fromkeys(tables) if table not in left_out) | {
-        "finetune": plan.jobs_of([*claims.list_claim_runs(study), *study.budget.panel_runs()]),
-        "vocabulary": plan.trained(vocabulary_keys),
+        "runs": [*claims.list_claim_runs(study), *study.budget.panel_runs()],
+        "vocabularies": each(vocabulary_keys),
     }
 
 
-def read_brief(plan: "Plan") -> dict[str, Keys]:
-    """Return the jobs of `read_claimed` and the page on what pretraining buys."""
-    jobs = read_claimed(plan)
-    return jobs | {"page": [*jobs["page"], (GAINS_PAGE,)]}
+def read_brief(study: "Study") -> dict[str, Keys]:
+    """Return what `read_claimed` does and the page on what pretraining buys."""
+    claimed = read_claimed(study)
+    return claimed | {"page": [*claimed["page"], (GAINS_PAGE,)]}
 
 
-def read_words(plan: "Plan") -> dict[str, Keys]:
+def read_words(study: "Study") -> dict[str, Keys]:
     """Return the corpus of the word classes, if it is at hand."""
-    return {"corpus": [] if plan.study.corpus("pubmed").why_not else [("pubmed",)]}
+    return {"corpus": [] if study.corpus("pubmed").why_not else [("pubmed",)]}
 
 
-def read_documents(plan: "Plan") -> dict[str, Keys]:
+def read_documents(study: "Study") -> dict[str, Keys]:
     """Return the documents of every corpus that can be built."""
-    documents = [file for key in params.keys("corpora") for file in plan.study.corpus(key).files]
+    documents = [file for key in params.keys("corpora") for file in study.corpus(key).files]
     return {"documents": list(dict.fromkeys(documents))}
 
 
-def read_medical_terms(plan: "Plan") -> dict[str, Keys]:
-    """Return the vocabularies at hand that are trained here, and the corpus that the terms are counted in."""
+def read_medical_terms(study: "Study") -> dict[str, Keys]:
+    """Return the vocabularies at hand, and the corpus that the terms are counted in."""
     return {
-        "vocabulary": plan.trained(vocabulary.key for vocabulary in vocabularies.at_hand(plan.study)),
+        "vocabularies": each(vocabulary.key for vocabulary in vocabularies.at_hand(study)),
         "corpus": [("pubmed",)],
     }
 
 
-def read_amplified(plan: "Plan") -> dict[str, Keys]:
+def read_amplified(study: "Study") -> dict[str, Keys]:
     """Return the vocabularies that are learnt from amplified (repeated) corpora."""
-    return {
-        "vocabulary": plan.trained(
-            vocabulary.key for vocabulary in vocabularies.at_hand(plan.study) if vocabulary.settings.amplify
-        )
-    }
+    at_hand = vocabularies.at_hand(study)
+    return {"vocabularies": each(vocabulary.key for vocabulary in at_hand if vocabulary.settings.amplify)}
 
 
 PAGES = {
@@ -131,7 +127,7 @@ PAGES = {
             dump_tables("corpora"),
             printed(),
         ],
-        lambda plan: {"corpus": each(corpus.key for corpus in corpora.list_whole(plan.study))},
+        lambda study: {"corpus": each(corpus.key for corpus in corpora.list_whole(study))},
     ),
     "12_datasets": Page(
         "tables/datasets.csv",
@@ -160,25 +156,25 @@ PAGES = {
     "25_models_side_by_side": Page(
         "tables/parameters.csv",
         lambda study: dump("models"),
-        lambda plan: {"pretrain": each(plan.study.budget.list_models())},
+        lambda study: {"pretrain": each(study.budget.list_models())},
         also=("tables/pretrained.csv",),
     ),
     "26_own_data": Page("tables/own-data.csv"),
     "33_all_benchmarks": Page(
         "tables/panels.csv",
         lambda study: [budget(study, "panels"), printed()],
-        lambda plan: {"finetune": plan.jobs_of(plan.study.budget.panel_runs()), "page": each([BASELINE_PAGE])},
+        lambda study: {"runs": study.budget.panel_runs(), "page": each([BASELINE_PAGE])},
         also=("tables/seen-by-models.csv",),
     ),
     "54_attention": Page(
         "tables/gu-figure-3.csv",
         lambda study: [dump("vocabularies", *CUT), vocabulary_files(study)],
-        lambda plan: {"pretrain": each(contrasts.list_attended(plan.study))},
+        lambda study: {"pretrain": each(contrasts.list_attended(study))},
     ),
     "71_bioalbert_samples": Page(
         "tables/naseem-9.csv",
         lambda study: [dataset_files(study), contrasts.list_contrast_runs(study)],
-        lambda plan: {"finetune": plan.jobs_of(contrasts.list_contrast_runs(plan.study))},
+        lambda study: {"runs": contrasts.list_contrast_runs(study)},
     ),
     "90_audit": Page("tables/audit.csv", lambda study: [dump_tables("scores"), printed()]),
     "91_protocols": Page(
@@ -190,7 +186,7 @@ PAGES = {
             dataset_files(study),
             printed(),
         ],
-        lambda plan: {"finetune": plan.jobs_of(published.list_compared(plan.study))},
+        lambda study: {"runs": published.list_compared(study)},
     ),  # fmt: skip
     "92_cost": Page(
         "tables/cost.csv",
@@ -201,17 +197,17 @@ PAGES = {
             budget(open_study("paper")),
             printed(),
         ],
-        lambda plan: {"page": each(["25_models_side_by_side"] if plan.study.budget.models else [])},
+        lambda study: {"page": each(["25_models_side_by_side"] if study.budget.models else [])},
     ),  # fmt: skip
     "92_plan": Page(
         "tables/plan.csv",
         budget,
-        lambda plan: {"page": each(["25_models_side_by_side", "33_all_benchmarks", "01_results_in_brief"])},
+        lambda study: {"page": each(["25_models_side_by_side", "33_all_benchmarks", "01_results_in_brief"])},
     ),
     "94_lessons": Page(
         "tables/lessons.csv",
         lambda study: [dump("models"), dump("protocols")],
-        lambda plan: {"page": each(["01_results_in_brief", BASELINE_PAGE])},
+        lambda study: {"page": each(["01_results_in_brief", BASELINE_PAGE])},
     ),
     "95_integer_check": Page(
         "tables/integers.csv",

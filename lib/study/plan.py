@@ -153,7 +153,7 @@ class Plan:
                 runs = self.runs_of_tables.get(table)  # None: a table without scores, so without baselines
                 return {} if runs is None else {"finetune": self.jobs_of(runs), "page": [(BASELINE_PAGE,)]}
             case "page", page:
-                return PAGES[page].reads(self)
+                return self.read_by_page(page)
             case "explored", model:
                 common = vocabularies.choose_common(self.study)
                 return {
@@ -163,6 +163,19 @@ class Plan:
             case "evaluation", model, protocol:
                 return {"finetune": self.evaluated(model, protocol)}
         return {}
+
+    def read_by_page(self, page: str) -> dict[str, Keys]:
+        """Return the jobs that a page without a key reads, by stage."""
+        jobs: dict[str, Keys] = {}
+        for kind, keys in PAGES[page].reads(self.study).items():
+            match kind:
+                case "runs":
+                    jobs["finetune"] = self.jobs_of(keys)
+                case "vocabularies":
+                    jobs["vocabulary"] = self.trained(key for (key,) in keys)
+                case stage:
+                    jobs[stage] = keys
+        return jobs
 
     def notebook(self, stage: str, *keys: str) -> str:
         """Return the notebook that does a job, or an empty string if there is none."""

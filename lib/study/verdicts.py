@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -10,8 +10,6 @@ from lib import statistics
 
 if TYPE_CHECKING:
     from lib.study import Study
-    from lib.study.pairs import Pairs
-    from lib.study.trends import Trend
 
 
 Unit = Literal["recipe", "checkpoint", ""]  # compares pretraining recipes, uses of one checkpoint, or neither
@@ -58,7 +56,7 @@ class Test:
     unit: Unit = ""
     tables: tuple[str, ...] = ()
     vocabularies: tuple[str, ...] = ()
-    parts: "tuple[Pairs, ...] | tuple[Trend, ...]" = ()
+    parts: tuple[Any, ...] = ()  # the comparisons (Pairs) or curves (Trend) that are tested
     by_interval: bool = False  # counts among the claims that p is corrected for (page 00), even if not measured
     about: About = "scores"
     measured_in: str = ""  # the unit of its effects; empty if the note states it

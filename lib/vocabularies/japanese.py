@@ -6,7 +6,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import BertJapaneseTokenizer, PreTrainedTokenizerFast
 
 from lib.errors import StudyError
-from lib.vocabularies.tokenization import put_special
+from lib.vocabularies.special_tokens import put_special
 
 WORDS = {"word_tokenizer_type": "mecab", "mecab_kwargs": {"mecab_dic": "ipadic"}}  # NFKC is its default
 

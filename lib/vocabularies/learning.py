@@ -21,7 +21,8 @@ from tokenizers import (
 )
 
 from lib.errors import StudyError
-from lib.vocabularies.tokenization import SPECIAL, check_casing, load_wordpiece, wrap
+from lib.vocabularies.special_tokens import SPECIAL, wrap
+from lib.vocabularies.tokenization import check_casing, load_wordpiece
 
 if TYPE_CHECKING:  # importing transformers takes seconds, and the graph needs only VERSION
     from transformers import PreTrainedTokenizerBase

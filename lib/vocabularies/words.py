@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from lib.errors import StudyError
 from lib.vocabularies.learning import all_cores
-from lib.vocabularies.tokenization import MARKS, encode_texts, rename_special
+from lib.vocabularies.special_tokens import rename_special
+from lib.vocabularies.tokenization import MARKS, encode_texts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
