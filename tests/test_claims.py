@@ -104,11 +104,19 @@ def test_a_comparison_is_decided_when_all_of_it_has_run(test, verdict):
     assert judgement.verdict == verdict and (judgement.p == 1) == (verdict == "undecided")
 
 
+def test_verdicts_are_counted_in_words():
+    judged = pd.DataFrame({"verdict": ["fails", "undecided", "points that way", "points that way", "n/a", "n/a"]})
+    words = "1 fails, 2 point that way, 1 is undecided, 2 are not measured here (n/a)"
+    assert claims.describe_counts(judged) == words
+
+
 def test_the_first_failing_part_decides_or_else_the_weakest():
     strong, weak = (Judgement(n=6, p=p, verdict="holds") for p in (0.01, 0.04))
     fails = Judgement(n=6, p=0.02, verdict="fails")
     assert decide_all([strong, weak, strong]) == replace(weak, part=2)
     assert decide_all([weak, fails]) == replace(fails, part=2, p=0.04)  # corrected for two parts
+    note = paired("lee-4", ("A", "B"), ("A", "C")).decide(make_study()).note
+    assert note.startswith("undecided because part 2 did not run; part 1: +1.50 points, points that way")
 
 
 def test_datasets_on_which_a_side_is_at_chance_are_named_but_not_pooled():

@@ -87,6 +87,8 @@ def test_the_first_comparison_that_a_scale_can_make(monkeypatch):
     assert contrasts.list_contrast_runs(STUDY) == runs
     monkeypatch.setattr(published, "find_obstacle", lambda study, model, sets, *how: "" if sets == [["s800"]] else "no")
     assert contrasts.choose_comparison(STUDY) == dataclasses.replace(first, datasets=("s800",))
+    laptop = contrasts.choose_comparison(open_study("laptop"))
+    assert laptop.protocol == "gu"  # in place of naseem, as the scale has it
     monkeypatch.setattr(published, "find_obstacle", lambda *run: "no")
     assert contrasts.choose_comparison(STUDY) is None and contrasts.list_contrast_runs(STUDY) == []
 

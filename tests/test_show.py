@@ -39,6 +39,12 @@ def test_where_columns_are_datasets_the_baselines_are_rows():
     assert rows[-2:] == [["chance", "", "20.00", ""], ["best without pretraining", "", "84.50", ""]]
 
 
+def test_rows_keep_their_names_where_the_paper_prints_nothing():
+    plotted = CELLS.assign(published=np.nan)
+    rows = rows_of(show.beside(fill(plotted), plotted, open_study("laptop"), "F1"))
+    assert [row[:2] for row in rows[1:]] == [["NCBI", "ours"], ["mean", "ours"]]
+
+
 def test_entities_stand_in_brackets_as_conlleval_finds_them():
     words, tags = list("abcdef"), ["I-X", "I-X", "B-X", "I-Y", "O", "I-X|I-Y"]
     assert show.bracket(words, tags) == "[a b] [c] [d] e [f]"
@@ -55,7 +61,7 @@ def test_sentences_say_what_ours_and_the_paper_add_on_the_same_places():
     first, second, caveat = show.describe_effects(effect)
     assert first == "a over b: -2.00 points on 1 dataset; the paper prints +1.00 on the same, +2.00 on all of its 2."
     assert second == "e over d: +1.50 points on average over 2 datasets, above zero on 1; the paper prints none."
-    assert "intervals" in caveat
+    assert "Verdicts" in caveat
     not_run = "Not run at this scale, with the paper's mean difference in points: c over a (none), d over a (+1.50)."
     assert show.describe_not_run(effect) == [not_run] and show.describe_not_run(effect.dropna(subset="ours")) == []
     assert show.describe_table(effect, fill(CELLS))[-1] == not_run

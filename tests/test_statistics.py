@@ -203,18 +203,19 @@ def test_damaged_results_are_named(own_outputs):
 
 
 def test_verdicts_are_counted_apart_for_counts_and_for_scores_of_models(own_outputs):
-    """Of the scores one cell agrees, one is below, and one could not be run."""
+    """Of the scores one cell agrees, one is below, one above, and one could not be run."""
     scores = [{"published": 80.0, "ours": 80.0, "verdict": "agrees"},
               {"published": 80.0, "ours": 70.0, "verdict": "below"},
+              {"published": 80.0, "ours": 90.0, "verdict": "above"},
               {"published": 80.0, "ours": None, "verdict": "n/a"}]  # fmt: skip
     results.write_csv(paths.table("laptop", "lee-4"), pd.DataFrame(scores))
     results.write_csv(paths.table("laptop", "gu-1"), pd.DataFrame([{"published": 1, "ours": 1, "verdict": "agrees"}]))
     counts = agreement.count_verdicts(open_study("laptop"))
     counted = counts.set_index("table").loc["lee-4", ["printed", "ours beside", "agrees", "below"]]
-    assert counted.tolist() == [3, 2, 1, 1]
+    assert counted.tolist() == [4, 3, 1, 1]
     parts = agreement.split_verdicts(counts)
     descriptions = {name: agreement.describe_agreement(part) for name, part in parts.items()}
-    assert descriptions == {"what is counted": "1 of 1 agree", "scores of models": "1 of 2 agree, 1 below"}
+    assert descriptions == {"what is counted": "1 of 1 agree", "scores of models": "1 of 3 agree, 1 below, 1 above"}
     empty = agreement.split_verdicts(counts.iloc[:0])
     assert {agreement.describe_agreement(part) for part in empty.values()} == {"none is judged"}
 

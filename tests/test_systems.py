@@ -29,9 +29,13 @@ def test_printed_systems_are_not_counted_as_baselines(own_outputs):
     scores = {"chance": 48.0, "without pretraining": 80.0, "unlabelled text": 81.0}
     measured = [{"dataset": "ncbi-disease", "metric": "f1", "kind": kind, "method": "m", "score": score}
                 for kind, score in scores.items()]  # fmt: skip
+    for kind, score in (("chance", 85.0), ("without pretraining", 81.0)):
+        measured.append({"dataset": "euadr", "metric": "f1", "kind": kind, "method": "m", "score": score})
     table = pd.concat([pd.DataFrame(measured), ROWS]).reindex(columns=[*baseline_scores.COLUMNS, "source"])
     results.write_table("laptop", "baselines", table)
-    assert results.read_baselines("laptop").values.tolist() == [["ncbi-disease", "f1", 48.0, 80.0, 81.0]]
+    at_chance, above = results.read_baselines("laptop").values.tolist()
+    assert above == ["ncbi-disease", "f1", 48.0, 80.0, 81.0]
+    assert at_chance[:4] == ["euadr", "f1", 85.0, 85.0]  # a baseline is never worse than chance
 
 
 def test_the_committed_table_has_every_printed_system():

@@ -17,8 +17,9 @@ def bioasq_factoid(gold: Sequence[Collection[str]], predicted: Sequence[Sequence
     is right if it equals a gold string in lower case; the official evaluation normalises nothing else. A question
     without a predicted answer counts as wrong, whereas the official program leaves out questions that a submission
     lacks. If a question has no gold answer, as one question of 4b, any answer to it is wrong. The five batches of a
-    year are scored separately and averaged, as in lee Table 6, which prints all three scores; naseem Table 7 prints the
-    lenient accuracy. Raises ValueError if no question has a gold answer.
+    year are scored separately and averaged: lee Table 6, which prints all three scores, says so of the state of the art
+    only, and naseem Table 7, which prints the lenient accuracy, says nothing. Raises ValueError if no question has a
+    gold answer.
     """
     check_lengths(gold, predicted)
     if not any(gold):

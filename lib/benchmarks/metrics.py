@@ -247,8 +247,8 @@ def example_scores(gold: Sequence[Collection[str]], predicted: Sequence[Collecti
     """Precision and recall averaged over documents, and F1 as the harmonic mean of the two averages.
 
     Precision is 0 if nothing is predicted. For a document without gold labels, both are 1 if nothing is predicted, else
-    0; BLUE's dataset has no such document. Printed in wada 3.2.4 and Table 7 (HoC, 315 documents), naseem Table 7 (the
-    same documents), after BLUE's program (Peng et al. 2019), which prints precision and recall under each other's name.
+    0; BLUE's dataset has no such document. Printed in wada 3.2.4 and Table 7, naseem Table 7 (HoC, 315 documents),
+    after BLUE's program (Peng et al. 2019), which prints precision and recall under each other's name.
     """
     check_lengths(gold, predicted)
     precisions, recalls = [], []

@@ -51,7 +51,7 @@ def describe_agreement(counts: pd.Series) -> str:
     judged = counts["ours beside"] - counts["n/a"]
     if not judged:
         return "none is judged"
-    explained = f", {counts['explained']} more explained" if counts["explained"] else ""
-    below = f", {counts['below']} below" if counts["below"] else ""
-    undecided = f", {counts['undecided']} undecided" if counts["undecided"] else ""
-    return f"{counts['agrees']} of {judged} agree{explained}{below}{undecided}"
+    words = {"explained": "more explained", "below": "below", "above": "above", "differs": "differ",
+             "undecided": "undecided"}  # fmt: skip
+    others = [f", {counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict]]
+    return f"{counts['agrees']} of {judged} agree{''.join(others)}"

@@ -148,7 +148,7 @@ def decide_core_share(study: "Study") -> Judgement:
         return Judgement(note="instances not counted yet")
     wide = counts.pivot(index=["core", "satellite"], columns="method", values=["core share", "distinct pairs"])
     gains = wide.xs("simultaneous", axis=1, level=1) - wide.xs("split files", axis=1, level=1)
-    note = f"% more core text, mean of {len(wide)} cases"
+    note = f"percentage points more core text, mean of {len(wide)} cases"
     for measure, wording in (("core share", "more core text"), ("distinct pairs", "more distinct document pairs")):
         cores = [core for core, _ in gains.index[gains[measure] <= 0]]
         note += f"; {wording} in {len(wide) - len(cores)}"

@@ -48,7 +48,10 @@ def list_attended(study: "Study") -> list[str]:
 
 def choose_comparison(study: "Study") -> Comparison | None:
     """Return the first of COMPARISONS that is possible at a scale, with its possible datasets, or None."""
-    for comparison in COMPARISONS:
+    for named in COMPARISONS:
+        runs = [params.Run(model=model, protocol=named.protocol) for model in (named.general, named.biomedical)]
+        general, biomedical = (published.substitute_run(study, run) for run in runs)
+        comparison = Comparison(general.model, biomedical.model, general.protocol, named.datasets)
         pair = comparison.general, comparison.biomedical
         datasets = [
             key

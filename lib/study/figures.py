@@ -171,7 +171,7 @@ def draw_effects(axis, frame: pd.DataFrame) -> None:
     axis.axvline(0, color="grey", linewidth=1)
     (paper,) = axis.plot(frame["paper"], positions, "o", color="black", markerfacecolor="none", label="paper")
     ours, *_ = axis.errorbar(frame["ours"], positions, xerr=frame["sd"].fillna(0), fmt="o", markersize=5,
-                             color=sns.color_palette("colorblind")[0], label="ours, ± sd over seeds")  # fmt: skip
+                             color=sns.color_palette("colorblind")[0], label="ours, ± sd over runs")  # fmt: skip
     for line, source in ((paper, "paper"), (ours, "ours")):
         name_points(line, [f"{place}, {source}: {value:+.2f}" for place, value in frame[source].items()])
     axis.set_ylim(len(frame) - 0.5, -0.5)

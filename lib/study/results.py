@@ -178,22 +178,30 @@ def read_baselines(scale: str) -> pd.DataFrame:
     On real data only the amount of unlabelled text depends on the scale, so a scale without baselines of its own uses
     those of `laptop`.
     """
-    baselines = find_table(paths.table(scale, "baselines"))
-    if baselines is None and not params.load("scales", scale).made_up:
-        baselines = find_table(paths.table("laptop", "baselines"))
-    return pivot_baselines(baselines)
+    return pivot_baselines(find_of_baselines(scale, "baselines"))
+
+
+def find_of_baselines(scale: str, name: str) -> pd.DataFrame | None:
+    """Read a table of page 15 as read_baselines does; None if the page has not run."""
+    table = find_table(paths.table(scale, name))
+    if table is None and not params.load("scales", scale).made_up:
+        return find_table(paths.table("laptop", name))
+    return table
 
 
 def pivot_baselines(frame: pd.DataFrame | None) -> pd.DataFrame:
     """Reshape rows of baseline_scores.measure_dataset to one row for each dataset and score.
 
-    Each kind of baseline is a column with the best score.
+    Each kind of baseline is a column with the best score. Where no method beats chance, chance is the best of both.
     """
     if frame is None:
         return pd.DataFrame(columns=["dataset", "score", *BASELINES.values()])
     measured = frame[frame["kind"].isin(BASELINES)]  # the table also has printed scores of other systems
     wide = measured.pivot_table(index=["dataset", "metric"], columns="kind", values="score", aggfunc="max")
-    return wide.reindex(columns=list(BASELINES)).rename(columns=BASELINES).reset_index(names=["dataset", "score"])
+    wide = wide.reindex(columns=list(BASELINES)).rename(columns=BASELINES)
+    for kind in ("without_pretraining", "unlabelled_text"):
+        wide[kind] = wide[kind].where(wide[kind].isna(), wide[["chance", kind]].max(axis=1))
+    return wide.reset_index(names=["dataset", "score"])
 
 
 def write_csv(path: Path, rows) -> None:

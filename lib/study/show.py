@@ -88,7 +88,8 @@ def describe_budget(study: "Study") -> str:
     Only the seeds are named if the papers decide the rest, or if the data are made up.
     """
     budget, examples = study.budget, study.budget.finetuning.train_instances
-    text = f"Seeds {', '.join(map(str, budget.seeds))}."
+    seeds = ", ".join(map(str, budget.seeds))
+    text = f"Seeds {seeds}." if budget.pretrainings == 1 else "One fine-tuning seed for each pretraining."
     if budget.pretraining.recipe is None or budget.made_up:
         return text
     text += f" Models of {budget.bodies['base'].layers} layers, each pretrained "
@@ -221,8 +222,10 @@ def describe_effects(effect: pd.DataFrame, places: str = "datasets") -> list[str
         printed_text = describe_printed_effect(rows["paper"].dropna(), ours.index)
         statements.append(f"{step}: {ours_text}; the paper prints {printed_text}.")
     if statements:
-        caveat = f"Means are over all {places} that ran, even those where a side is at chance"
-        statements.append(f"{caveat}; *What is claimed* has intervals and verdicts.")
+        statements.append(
+            f"Means are over all runs. Verdicts leave out {places} where a side is at chance, and pretrainings that "
+            f"lack some of the {places}: see *What is claimed*."
+        )
     return statements
 
 
@@ -324,7 +327,7 @@ def spread_columns(long: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     index = order[order.isin(wide.index)]
     present = [column for column in columns if column in wide]
     wide = wide.reindex(index=index, columns=present).reset_index()
-    wide.loc[wide["whose"] == "ours", "row"] = ""
+    wide.loc[wide["row"].duplicated(), "row"] = ""
     return wide
 
 

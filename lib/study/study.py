@@ -153,7 +153,7 @@ class Study:
         """Return the datasets' baselines from page 15, here or in the record; empty if neither is there.
 
         Columns: dataset, score; chance, without_pretraining, unlabelled_text (a CRF with word classes from it). Each is
-        the best method of its kind, scored on the test set.
+        the best method of its kind, and no worse than chance, scored on the test set.
         """
         from lib.study import results
 
