@@ -132,7 +132,7 @@ CLAIMS = (
     Claim("lee-small-sets-gain",
           trend(Trend("lee-figure-4", only=("BioBERT (+PubMed+PMC)",), falls=True),
                 Trend("lee-figure-4-one-set", falls=True)),
-          "that the gains are considerable, as the paper says: only that they fall as sets grow"),
+          "that the gains are considerable, which is all that the paper says"),
     Claim("lee-bio-beats-bioes",
           paired_runs(BASE, ("bert-general-pubmed", "lee-bioes"),
                       ["ncbi-disease", "bc5cdr-disease", "bc5cdr-chem", "bc2gm"], unit="checkpoint"),
