@@ -122,7 +122,8 @@ def test_a_page_begins_with_its_answer_and_figure_and_has_them_once(tmp_path, mo
     cells = prepare(tmp_path, monkeypatch, make_page(), tagged_copy)
     above = ["## What we see\n\nIn points.", "It helps.", "By set, *paper* hollow. Ours filled.", "figure"]
     assert list_shown(cells)[1:5] == above
-    assert list_shown(cells)[5:] == ["Scale", "## Ours", "<table></table>", "Kept in", "Next: another"]
+    about = "## About this page\n\nOf a table."
+    assert list_shown(cells)[5:] == [about, "Scale", "## Ours", "<table></table>", "Kept in", "Next: another"]
     code = [cell.source for cell in cells if cell.cell_type == "code" and "hide-input" in cell.metadata.tags]
     assert code == ["open_page()", "draw()", "say()", "where()"]
 
@@ -145,7 +146,7 @@ def test_a_page_without_an_answer_stays_in_order(tmp_path, monkeypatch):
 def test_a_heading_below_which_nothing_is_left_goes(tmp_path, monkeypatch):
     cells = make_page()
     del cells[3].outputs[1], cells[6]
-    assert list_shown(prepare(tmp_path, monkeypatch, cells))[5:] == ["Scale", "Next: another"]
+    assert list_shown(prepare(tmp_path, monkeypatch, cells))[6:] == ["Scale", "Next: another"]
 
 
 def test_the_notebooks_name_their_answers_and_one_figure_at_most():

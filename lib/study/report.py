@@ -150,8 +150,8 @@ def load_datatables() -> str:
 def prepare(path: Path, state: str, notebook: nbformat.NotebookNode, groups: dict[str, dict[str, str]]) -> None:
     """Turn an executed copy into a page.
 
-    The title gets its state, the prose is updated, the answer moves to the top, code is folded, pictures are described,
-    and links lead to pages.
+    The title gets its state, the prose is updated, the answer moves under the title, before the introduction, code is
+    folded, pictures are described, and links lead to pages.
     """
     group = path.stem.split("--")[0]
     executed.take_current_prose(notebook, group)
@@ -160,6 +160,9 @@ def prepare(path: Path, state: str, notebook: nbformat.NotebookNode, groups: dic
     if answer := executed.take_answer(notebook):
         top = answer + executed.take_figure(notebook)
         notebook.cells = executed.drop_empty(notebook.cells)
+        title.source, _, introduction = title.source.partition("\n")
+        if introduction:
+            top.append(new_markdown_cell(f"## About this page\n{introduction}", id="introduction"))
         executed.put_under_title(notebook, top)
     if state != "done":
         title.source = title.source.replace("# ", f"# {state.upper()}: ", 1)
