@@ -115,7 +115,7 @@ PAGES = {
     ),
     "01_results_in_brief": Page(
         "tables/claims.csv",
-        lambda study: [claims.VERSION, versions.SETS, printed()],
+        lambda study: [claims.VERSION, versions.SETS, printed(), recorded_tables("weekend", "claims")],
         read_brief,
     ),
     "04_printed_numbers": Page("tables/decisions.csv", lambda study: [versions.SETS, printed()], read_claimed),
@@ -214,7 +214,7 @@ PAGES = {
         lambda study: [
             versions.SETS,
             dump_tables("scores"),
-            recorded_tables("datasets", "leaks"),
+            recorded_tables("laptop", "datasets", "leaks"),
             printed(),
         ],
         also=("tables/ties.csv",),

@@ -64,9 +64,9 @@ def printed() -> list[str]:
     return [provenance.file_fingerprint(path) for path in sorted(paths.PUBLISHED.glob("*.csv"))]
 
 
-def recorded_tables(*named: str) -> list[str]:
-    """Return fingerprints of the named tables of real data in the record."""
-    files = [paths.recorded(paths.table("laptop", name)) for name in named]
+def recorded_tables(scale: str, *named: str) -> list[str]:
+    """Return fingerprints of the named tables that a scale has in the record."""
+    files = [paths.recorded(paths.table(scale, name)) for name in named]
     return [provenance.file_fingerprint(file) for file in files if file.exists()]
 
 
