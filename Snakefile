@@ -151,7 +151,7 @@ rule page:  # pages that take no key, the first to the last; lib/study/page_jobs
         f"{OUT}/done/page/{{page}}",
     params:
         **job("page"),
-        made=lambda wildcards: [PAGES[wildcards.page].makes, *PAGES[wildcards.page].also],
+        made=lambda wildcards: [f"tables/{name}.csv" for name in PAGES[wildcards.page].tables],
     threads: budget.threads
     shell:
         RUN + "{params.made}"

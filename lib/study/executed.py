@@ -5,6 +5,7 @@ from copy import deepcopy
 from pathlib import Path
 
 import nbformat
+from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from lib.errors import StudyError
@@ -15,7 +16,7 @@ HEADING = re.compile(r"(?:#+ ([^\n]*)\s*)?")  # of a text cell, if it has one; t
 ABOVE = "-above"  # ends the ids of cells under the title that come from further down
 
 
-def read_copy(path: Path) -> nbformat.NotebookNode:
+def read_copy(path: Path) -> NotebookNode:
     """Read an executed copy as it ran, without what `repeat_answer` added. Raises StudyError if it is damaged."""
     try:
         notebook = nbformat.read(path, as_version=4)
@@ -39,7 +40,7 @@ def repeat_answer(path: Path) -> str:
     return f"{nbformat.writes(notebook)}\n"
 
 
-def take_current_prose(notebook: nbformat.NotebookNode, name: str) -> None:
+def take_current_prose(notebook: NotebookNode, name: str) -> None:
     """Update text cells and tags of an executed copy from the notebook, since these may change without a new run."""
     source = paths.NOTEBOOKS / f"{name}.ipynb"
     if not source.exists():
@@ -55,18 +56,18 @@ def take_current_prose(notebook: nbformat.NotebookNode, name: str) -> None:
     title_cell.source = "\n".join([title, *title_cell.source.splitlines()[1:]])
 
 
-def find_title(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def find_title(notebook: NotebookNode) -> NotebookNode:
     """Return the title cell; it is not the first of a failed notebook, because papermill puts a mark before it."""
     return next(cell for cell in notebook.cells if cell.cell_type == "markdown" and cell.source.startswith("# "))
 
 
-def put_under_title(notebook: nbformat.NotebookNode, cells: list[nbformat.NotebookNode]) -> None:
+def put_under_title(notebook: NotebookNode, cells: list[NotebookNode]) -> None:
     """Insert cells after the title cell."""
     position = notebook.cells.index(find_title(notebook)) + 1
     notebook.cells[position:position] = cells
 
 
-def take_answer(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+def take_answer(notebook: NotebookNode) -> list[NotebookNode]:
     """Take the outputs of cells tagged `answer` out of a notebook.
 
     Return them as cells, with the heading and prose that introduce them; their code stays where it ran. From a page
@@ -82,7 +83,7 @@ def take_answer(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
     return top + [take_outputs(cell, "answer") for cell in answers]
 
 
-def take_figure(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+def take_figure(notebook: NotebookNode) -> list[NotebookNode]:
     """Take the pictures of the first cell tagged `figure` out of a notebook; return them as cells after their prose."""
     figures = [cell for cell in notebook.cells if "figure" in cell.metadata.get("tags", []) and find_pictures(cell)]
     if not figures:
@@ -96,7 +97,7 @@ def take_figure(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
     return [new_markdown_cell(prose, id=f"{lead.id}{ABOVE}"), picture]
 
 
-def find_lead(cells: list[nbformat.NotebookNode], answer: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
+def find_lead(cells: list[NotebookNode], answer: NotebookNode) -> NotebookNode | None:
     """Return the text cell before the outputs of `answer`; None if other outputs come between or it is the title."""
     lead = None  # the last cell before the answer that shows anything
     for cell in cells:
@@ -110,7 +111,7 @@ def find_lead(cells: list[nbformat.NotebookNode], answer: nbformat.NotebookNode)
     return None if is_title else lead
 
 
-def take_outputs(cell: nbformat.NotebookNode, tag: str) -> nbformat.NotebookNode:
+def take_outputs(cell: NotebookNode, tag: str) -> NotebookNode:
     """Move a cell's outputs to a new cell without code; for tag `figure`, only the pictures."""
     taken = find_pictures(cell) if tag == "figure" else cell.outputs
     cell.outputs = [output for output in cell.outputs if output not in taken]
@@ -118,12 +119,12 @@ def take_outputs(cell: nbformat.NotebookNode, tag: str) -> nbformat.NotebookNode
     return new_code_cell(source, outputs=taken, metadata=metadata, id=f"{cell.id}{ABOVE}")
 
 
-def find_pictures(cell: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+def find_pictures(cell: NotebookNode) -> list[NotebookNode]:
     """Return the pictures among a cell's outputs."""
     return [output for output in cell.outputs if "image/svg+xml" in output.get("data", {})]
 
 
-def drop_empty(cells: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+def drop_empty(cells: list[NotebookNode]) -> list[NotebookNode]:
     """Drop text cells that have become empty, and headings with nothing left below them."""
     kept = []
     for cell in reversed(cells):

@@ -41,8 +41,8 @@ STYLE = {
     "font.size": 9,
 }
 SVG = "http://www.w3.org/2000/svg"
-for prefix, space in {"": SVG, "xlink": "http://www.w3.org/1999/xlink"}.items():
-    ElementTree.register_namespace(prefix, space)  # otherwise each element gets a made-up prefix
+ElementTree.register_namespace("", SVG)  # otherwise each element gets a made-up prefix
+ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 MARKERS = "osD^vP"
 BESIDE = {"fontsize": 7, "loc": "upper left", "bbox_to_anchor": (1, 1)}  # a legend to the right of the axes
 MOST = 3  # panels side by side

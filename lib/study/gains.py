@@ -79,7 +79,7 @@ def read_counts(study: "Study") -> dict[tuple[str, str], str]:
 
     By paper and dataset; only the first difference of more than APART is kept.
     """
-    differences: dict[tuple[str, str], str] = {}
+    differences = {}
     for key, table in params.load_tables("counts").items():
         counts = results.find_table(paths.table(study.scale, key))
         if counts is None:

@@ -177,7 +177,7 @@ def read_inputs(files: list[Path]) -> Iterator["NewText"]:
 
 def name_inputs(files: list[Path]) -> dict[str, Path]:
     """Return the files by a name that no two share: the stem, with a number if an earlier file has that name."""
-    named: dict[str, Path] = {}
+    named = {}
     for file in files:
         name, number = file.stem, 1
         while name in named:

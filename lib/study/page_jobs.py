@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lib.study import Study
 
 Keys = list[tuple[str, ...]]  # of the jobs of one stage, as in their receipts
+Jobs = dict[str, Keys]  # by stage
 GAINS_PAGE, BASELINE_PAGE = "05_what_pretraining_buys", "15_without_pretraining"
 BESIDE = dict.fromkeys(("step-times", "inference-times"), "naseem-8")  # a table -> the table whose page makes it too
 
@@ -30,11 +31,15 @@ BESIDE = dict.fromkeys(("step-times", "inference-times"), "naseem-8")  # a table
 class Page:
     """A notebook that takes no key."""
 
-    makes: str  # below outputs/<scale>/
+    makes: str  # a table
     watches: Callable[["Study"], object] = lambda study: []  # what else makes it run again, besides code and jobs
     # stage -> keys of jobs; `runs` and `vocabularies`: what it reads of those made here, by whatever job
-    reads: Callable[["Study"], dict[str, Keys]] = lambda study: {}
-    also: tuple[str, ...] = ()  # what else it makes
+    reads: Callable[["Study"], Jobs] = lambda study: {}
+    also: tuple[str, ...] = ()  # other tables that it makes
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return self.makes, *self.also
 
 
 def each(keys: Iterable[str]) -> Keys:
@@ -42,12 +47,11 @@ def each(keys: Iterable[str]) -> Keys:
     return [(key,) for key in keys]
 
 
-def split_tables(names: Iterable[str]) -> dict[str, Keys]:
+def split_tables(names: Iterable[str]) -> Jobs:
     """Return the jobs that make the named tables, registered or not: jobs of their own, or pages."""
     makers = {}  # a table's name -> the page that makes it
     for name, page in PAGES.items():
-        for file in (page.makes, *page.also):
-            makers[file.split("/")[-1].removesuffix(".csv")] = name
+        makers |= dict.fromkeys(page.tables, name)
     names = [BESIDE.get(key, key) for key in names]
     notebooks = {key: table.notebook for key, table in params.load_tables().items() if key in names}
     pages = [notebooks.get(key, makers.get(key)) for key in names]
@@ -57,7 +61,7 @@ def split_tables(names: Iterable[str]) -> dict[str, Keys]:
     }
 
 
-def read_claimed(study: "Study") -> dict[str, Keys]:
+def read_claimed(study: "Study") -> Jobs:
     """Return what claims are judged by: published tables of the scale, baselines, planned runs, vocabularies.
 
     With public weights no text is read: only scores and baselines.
@@ -77,24 +81,24 @@ def read_claimed(study: "Study") -> dict[str, Keys]:
     }
 
 
-def read_brief(study: "Study") -> dict[str, Keys]:
+def read_brief(study: "Study") -> Jobs:
     """Return what `read_claimed` does and the page on what pretraining buys."""
     claimed = read_claimed(study)
     return claimed | {"page": [*claimed["page"], (GAINS_PAGE,)]}
 
 
-def read_words(study: "Study") -> dict[str, Keys]:
+def read_words(study: "Study") -> Jobs:
     """Return the corpus of the word classes, if it is at hand."""
     return {"corpus": [] if study.corpus("pubmed").why_not else [("pubmed",)]}
 
 
-def read_documents(study: "Study") -> dict[str, Keys]:
+def read_documents(study: "Study") -> Jobs:
     """Return the documents of every corpus that can be built."""
     documents = [file for key in params.keys("corpora") for file in study.corpus(key).files]
     return {"documents": list(dict.fromkeys(documents))}
 
 
-def read_medical_terms(study: "Study") -> dict[str, Keys]:
+def read_medical_terms(study: "Study") -> Jobs:
     """Return the vocabularies at hand, and the corpus that the terms are counted in."""
     return {
         "vocabularies": each(vocabulary.key for vocabulary in vocabularies.at_hand(study)),
@@ -102,7 +106,7 @@ def read_medical_terms(study: "Study") -> dict[str, Keys]:
     }
 
 
-def read_amplified(study: "Study") -> dict[str, Keys]:
+def read_amplified(study: "Study") -> Jobs:
     """Return the vocabularies that are learnt from amplified (repeated) corpora."""
     at_hand = vocabularies.at_hand(study)
     return {"vocabularies": each(vocabulary.key for vocabulary in at_hand if vocabulary.settings.amplify)}
@@ -110,18 +114,18 @@ def read_amplified(study: "Study") -> dict[str, Keys]:
 
 PAGES = {
     "00_start_here": Page(
-        "tables/settings.csv",
+        "settings",
         lambda study: [budget(study), [params.keys(kind) for kind in params.KINDS], printed(), measured()],
     ),
     "01_results_in_brief": Page(
-        "tables/claims.csv",
+        "claims",
         lambda study: [claims.VERSION, versions.SETS, printed(), recorded_tables("weekend", "claims")],
         read_brief,
     ),
-    "04_printed_numbers": Page("tables/decisions.csv", lambda study: [versions.SETS, printed()], read_claimed),
-    GAINS_PAGE: Page("tables/gains.csv", lambda study: [versions.SETS, printed()], read_claimed),
+    "04_printed_numbers": Page("decisions", lambda study: [versions.SETS, printed()], read_claimed),
+    GAINS_PAGE: Page("gains", lambda study: [versions.SETS, printed()], read_claimed),
     "11_corpus_sizes": Page(
-        "tables/corpora.csv",
+        "corpora",
         lambda study: [
             [whole.settings.model_dump() for whole in corpora.list_whole(study)],
             dump_tables("corpora"),
@@ -130,12 +134,12 @@ PAGES = {
         lambda study: {"corpus": each(corpus.key for corpus in corpora.list_whole(study))},
     ),
     "12_datasets": Page(
-        "tables/datasets.csv",
+        "datasets",
         lambda study: [dataset_files(study), dump_tables("counts")],
     ),
-    "14_leaks": Page("tables/leaks.csv", dataset_files, read_documents),
+    "14_leaks": Page("leaks", dataset_files, read_documents),
     BASELINE_PAGE: Page(
-        "tables/baselines.csv",
+        "baselines",
         lambda study: [
             baselines.VERSION,
             baseline_scores.VERSION,
@@ -145,40 +149,40 @@ PAGES = {
             printed(),
         ],
         read_words,
-        also=("tables/seen.csv",),
+        also=("seen",),
     ),  # fmt: skip
     "21_medical_terms": Page(
-        "tables/pieces.csv",
+        "pieces",
         lambda study: [dump("vocabularies"), dump_tables("terms"), vocabulary_files(study), printed()],
         read_medical_terms,
     ),  # fmt: skip
-    "24_simultaneous_pretraining": Page("tables/wada-figure-3.csv", reads=read_amplified),
+    "24_simultaneous_pretraining": Page("wada-figure-3", reads=read_amplified),
     "25_models_side_by_side": Page(
-        "tables/parameters.csv",
+        "parameters",
         lambda study: dump("models"),
         lambda study: {"pretrain": each(study.budget.list_models())},
-        also=("tables/pretrained.csv",),
+        also=("pretrained",),
     ),
-    "26_own_data": Page("tables/own-data.csv"),
+    "26_own_data": Page("own-data"),
     "33_all_benchmarks": Page(
-        "tables/panels.csv",
+        "panels",
         lambda study: [budget(study, "panels"), printed()],
         lambda study: {"runs": study.budget.panel_runs(), "page": each([BASELINE_PAGE])},
-        also=("tables/seen-by-models.csv",),
+        also=("seen-by-models",),
     ),
     "54_attention": Page(
-        "tables/gu-figure-3.csv",
+        "gu-figure-3",
         lambda study: [dump("vocabularies", *CUT), vocabulary_files(study)],
         lambda study: {"pretrain": each(contrasts.list_attended(study))},
     ),
     "71_bioalbert_samples": Page(
-        "tables/naseem-9.csv",
+        "naseem-9",
         lambda study: [dataset_files(study), contrasts.list_contrast_runs(study)],
         lambda study: {"runs": contrasts.list_contrast_runs(study)},
     ),
-    "90_audit": Page("tables/audit.csv", lambda study: [dump_tables("scores"), printed()]),
+    "90_audit": Page("audit", lambda study: [dump_tables("scores"), printed()]),
     "91_protocols": Page(
-        "tables/protocols.csv",
+        "protocols",
         lambda study: [
             definitions.PAIRS,
             versions.SETS,
@@ -189,7 +193,7 @@ PAGES = {
         lambda study: {"runs": published.list_compared(study)},
     ),  # fmt: skip
     "92_cost": Page(
-        "tables/cost.csv",
+        "cost",
         lambda study: [
             dump("models"),
             dump("vocabularies"),
@@ -200,24 +204,24 @@ PAGES = {
         lambda study: {"page": each(["25_models_side_by_side"] if study.budget.models else [])},
     ),  # fmt: skip
     "92_plan": Page(
-        "tables/plan.csv",
+        "plan",
         budget,
         lambda study: {"page": each(["25_models_side_by_side", "33_all_benchmarks", "01_results_in_brief"])},
     ),
     "94_lessons": Page(
-        "tables/lessons.csv",
+        "lessons",
         lambda study: [dump("models"), dump("protocols")],
         lambda study: {"page": each(["01_results_in_brief", BASELINE_PAGE])},
     ),
     "95_integer_check": Page(
-        "tables/integers.csv",
+        "integers",
         lambda study: [
             versions.SETS,
             dump_tables("scores"),
             recorded_tables("laptop", "datasets", "leaks"),
             printed(),
         ],
-        also=("tables/ties.csv",),
+        also=("ties",),
     ),
-    "96_own_speed": Page("tables/own-speed.csv", lambda study: [measured()]),
+    "96_own_speed": Page("own-speed", lambda study: [measured()]),
 }

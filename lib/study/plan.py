@@ -20,7 +20,7 @@ from lib.study import (
     state,
     vocabularies,
 )
-from lib.study.page_jobs import BASELINE_PAGE, PAGES, Keys, each
+from lib.study.page_jobs import BASELINE_PAGE, PAGES, Jobs, Keys, each
 
 ON_GPUS = ("gpu", "paper", "released", "released-quick")  # scales whose jobs request GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
@@ -51,13 +51,13 @@ class Plan:
 
     def __init__(self, scale: str, words: Iterable[str] = ()):
         self.scale, self.study = scale, open_study(scale)
-        self.asked: dict[str, Keys] = {stage: [] for stage in STAGES}
+        self.asked: Jobs = {stage: [] for stage in STAGES}
         for jobs in map(self.find, words) if words else [self.whole]:
             for stage, keys in jobs.items():
                 self.asked[stage] += keys
 
     @property
-    def whole(self) -> dict[str, Keys]:
+    def whole(self) -> Jobs:
         """The final jobs of the whole study; every other job leads to one of them.
 
         With made-up data they include page 02, which otherwise needs a user's sentence and encoder. With public weights
@@ -68,7 +68,7 @@ class Plan:
             return {"page": each(["01_results_in_brief", "04_printed_numbers", "33_all_benchmarks"])}
         return {"page": each(PAGES), "explored": each(budget.list_models()[:1] if budget.made_up else [])}
 
-    def find(self, word: str) -> dict[str, Keys]:
+    def find(self, word: str) -> Jobs:
         """Return the jobs that one word stands for, by stage.
 
         Raises StudyError with the nearest names if there are none, or if public weights or data are missing.
@@ -95,7 +95,7 @@ class Plan:
             raise unknown("target", word, chain(*list_targets(self.scale).values()))
         return jobs
 
-    def finetuned(self, model: str) -> dict[str, Keys]:
+    def finetuned(self, model: str) -> Jobs:
         """Return the jobs of a model with public weights. Raises StudyError if it has none, or no data to be run on."""
         if finetuning := [job for job in self.planned if job[0] == model]:
             return {"finetune": finetuning}
@@ -103,19 +103,19 @@ class Plan:
         raise StudyError(f"model '{model}' cannot be run at scale '{self.scale}': {why_not}")
 
     @cached_property
-    def whole_jobs(self) -> dict[str, Keys]:
+    def whole_jobs(self) -> Jobs:
         """All jobs of the whole study, whatever was requested; notebook names are looked up in them."""
         return Plan(self.scale).jobs
 
     @cached_property
-    def jobs(self) -> dict[str, Keys]:
+    def jobs(self) -> Jobs:
         """Every requested job and every job that it depends on, once each, by stage.
 
         Jobs on the way are listed too, because a table can exist although a job behind it failed.
         """
-        all_jobs: dict[str, Keys] = {stage: [] for stage in STAGES}
+        all_jobs: Jobs = {stage: [] for stage in STAGES}
 
-        def add(jobs: dict[str, Keys]) -> None:
+        def add(jobs: Jobs) -> None:
             for stage, keys in jobs.items():
                 for job in keys:
                     if job not in all_jobs[stage]:
@@ -125,7 +125,7 @@ class Plan:
         add(self.asked)
         return all_jobs
 
-    def reads(self, stage: str, *keys: str) -> dict[str, Keys]:
+    def reads(self, stage: str, *keys: str) -> Jobs:
         """Return the jobs that a job reads, by stage."""
         match stage, *keys:
             case "documents", *_:
@@ -164,9 +164,9 @@ class Plan:
                 return {"finetune": self.evaluated(model, protocol)}
         return {}
 
-    def read_by_page(self, page: str) -> dict[str, Keys]:
+    def read_by_page(self, page: str) -> Jobs:
         """Return the jobs that a page without a key reads, by stage."""
-        jobs: dict[str, Keys] = {}
+        jobs = {}
         for kind, keys in PAGES[page].reads(self.study).items():
             match kind:
                 case "runs":
@@ -267,7 +267,7 @@ class Plan:
         """
         runs = [*chain(*self.runs_of_tables.values()), *self.study.budget.panel_runs()]
         runs += [*claims.list_claim_runs(self.study), *contrasts.list_contrast_runs(self.study)]
-        by_job: dict[tuple[str, ...], list[params.RunKey]] = {}
+        by_job = {}
         for run in dict.fromkeys(runs):
             if not self.study.why_not(run[1], run[2]) and not params.why_no_weights(run[0], self.scale):
                 by_job.setdefault(self.name_job(run), []).append(run)

@@ -55,7 +55,7 @@ def pair_runs(runs: Iterable[params.RunKey]) -> list[tuple[params.RunKey, params
 
     Within a pair, runs are in the order of the papers' protocols.
     """
-    groups: dict[tuple[str, str], list[params.RunKey]] = {}
+    groups = {}  # the runs of a set and a model
     order = list(results.list_protocols().values())
     for run in sorted(runs, key=lambda run: order.index(run[2])):
         model, dataset, _ = run

@@ -9,11 +9,14 @@ import tempfile
 from pathlib import Path
 
 import nbformat
+from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from lib import artefacts, provenance
 from lib.errors import StudyError
 from lib.study import executed, paths
+
+Groups = dict[str, dict[str, str]]  # notebook -> its executed copies -> their pages
 
 TITLE = "Five biomedical language models, reproduced"
 FRONT = "01_results_in_brief"  # the notebook that is the front page
@@ -109,7 +112,7 @@ def write_source(scale: str, pages: dict[Path, str], folder: Path) -> None:
             copies[path] = executed.read_copy(path)
         except StudyError as error:
             print(f"left out of the report: {error}")
-    groups: dict[str, dict[str, str]] = {}  # notebook -> its copies -> their pages
+    groups: Groups = {}
     for path in copies:
         runs = groups.setdefault(path.stem.split("--")[0], {})
         runs[path.stem] = name_page(path, pages[path])
@@ -147,7 +150,7 @@ def load_datatables() -> str:
     return f'import("data:text/javascript;base64,{bundle}").then(module => sortTables(module.default));\n'
 
 
-def prepare(path: Path, state: str, notebook: nbformat.NotebookNode, groups: dict[str, dict[str, str]]) -> None:
+def prepare(path: Path, state: str, notebook: NotebookNode, groups: Groups) -> None:
     """Turn an executed copy into a page.
 
     The title gets its state, the prose is updated, the answer moves under the title, before the introduction, code is
@@ -183,7 +186,7 @@ def link(page: str, text: str, rest: str = "") -> str:
     return f'<a href="{page}.html"{rest}>{text}</a>'
 
 
-def lead_to_pages(text: str, groups: dict[str, dict[str, str]]) -> str:
+def lead_to_pages(text: str, groups: Groups) -> str:
     """Point links to notebooks at their pages or lists of runs; links to notebooks without a page become plain text."""
 
     def turn(match: re.Match) -> str:
@@ -204,7 +207,7 @@ def lead_to_pages(text: str, groups: dict[str, dict[str, str]]) -> str:
     return text
 
 
-def describe_pictures(notebook: nbformat.NotebookNode) -> None:
+def describe_pictures(notebook: NotebookNode) -> None:
     """Describe each picture by the heading and the first sentence before it, and the page's question."""
     question, heading, sentence = executed.HEADING.match(executed.find_title(notebook).source)[1], "", ""
     for cell in notebook.cells:
@@ -222,7 +225,7 @@ def describe_pictures(notebook: nbformat.NotebookNode) -> None:
                 data["text/html"] = f'<div class="figure">{svg}</div>'  # inline, so that its points have texts
 
 
-def list_chapters(groups: dict[str, dict[str, str]], titles: dict[str, str]) -> str:
+def list_chapters(groups: Groups, titles: dict[str, str]) -> str:
     """Return the menu (MyST): each notebook under its chapter, with its number and question.
 
     A notebook that was run several times leads to the list of its runs. The menu is hidden on a front page that has

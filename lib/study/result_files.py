@@ -206,7 +206,7 @@ def find_source(study: "Study", model: str, protocol: str) -> str:
 
 def find_baselines(study: "Study", keys: list[str]) -> dict[str, dict[str, float]]:
     """Return the baselines for the main score of datasets: dataset -> kind of baseline -> score."""
-    baselines: dict[str, dict[str, float]] = {}
+    baselines = {}
     for row in own_sets.list_all_baselines(study, keys).to_dict("records"):
         key = row["dataset"]
         if key in keys and row["score"] == study.dataset(key).main_score:
@@ -229,7 +229,7 @@ def read_folders(folders: Iterable[Path], made_up: bool) -> list[Sent]:
     Raises StudyError for a folder that is missing or has no such file, for a file that `read_result_file` rejects, for
     made-up data on a page of real data or the reverse, and for two files of one model, protocol and scale that differ.
     """
-    files: dict[tuple, Sent] = {}
+    files = {}  # the first of each model, protocol and scale
     for path in [path for folder in folders for path in find_result_files(folder)]:
         file = Sent(name_source(path), read_result_file(path))
         if file.content.made_up != made_up:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import nbformat
 import papermill
 from jupyter_client.manager import AsyncKernelManager
+from nbformat import NotebookNode
 from papermill.engines import NBClientEngine, NotebookExecutionManager, papermill_engines
 from traitlets.config import Config
 
@@ -99,7 +100,7 @@ def take_lock(lock, name: str) -> None:
     raise StudyError(f"{name} is already running in another process")
 
 
-def with_title(source: Path, keys: str) -> nbformat.NotebookNode:
+def with_title(source: Path, keys: str) -> NotebookNode:
     """Return the notebook with its keys in the title, so that copies can be told apart."""
     notebook = nbformat.read(source, as_version=4)
     if keys:
@@ -117,11 +118,11 @@ class Copy(NotebookExecutionManager):
 
     saves = True
 
-    def cell_start(self, cell: nbformat.NotebookNode, *place, **given) -> None:
+    def cell_start(self, cell: NotebookNode, *place, **given) -> None:
         self.saves = cell.cell_type == "code"
         super().cell_start(cell, *place, **given)
 
-    def cell_complete(self, cell: nbformat.NotebookNode, *place, **given) -> None:
+    def cell_complete(self, cell: NotebookNode, *place, **given) -> None:
         self.saves = False
         super().cell_complete(cell, *place, **given)
 
@@ -140,7 +141,7 @@ class Engine(NBClientEngine):
     """papermill's engine with a copy that is saved less often."""
 
     @classmethod
-    def execute_notebook(cls, nb, kernel_name, output_path, progress_bar, **options) -> nbformat.NotebookNode:
+    def execute_notebook(cls, nb, kernel_name, output_path, progress_bar, **options) -> NotebookNode:
         copy = Copy(nb, output_path, progress_bar=progress_bar)
         copy.notebook_start()
         try:
@@ -165,9 +166,7 @@ def manager_of(kernel: "Kernel") -> type[AsyncKernelManager]:
     return ForkedKernelManager
 
 
-def execute(
-    notebook: nbformat.NotebookNode, running: Path, parameters: dict, kernel: "Kernel | None" = None
-) -> str | None:
+def execute(notebook: NotebookNode, running: Path, parameters: dict, kernel: "Kernel | None" = None) -> str | None:
     """Run the notebook, saving as it goes. Return the message of the error that stopped it, or None."""
     problem = None
     # Sockets are in a folder of this run's own, because kernels that start together would share the default names.

@@ -213,7 +213,7 @@ def is_apart(better: pd.DataFrame, than: pd.DataFrame) -> bool:
 
 def list_means(study: "Study", paper: str) -> dict[str, dict[int, list[str]]]:
     """Return the means over datasets that a paper prints: name and first table -> the datasets of each group."""
-    means: dict[str, dict[int, list[str]]] = {}
+    means = {}
     for key in list_tables(paper):
         cells, table = study.published(key), params.load("tables", key)
         for labels, cell in cells[cells["is_mean"] & cells["published"].notna()].groupby(["row", "column"], sort=False):
