@@ -53,5 +53,8 @@ def describe_agreement(counts: pd.Series) -> str:
         return "none is judged"
     words = {"explained": "more explained", "below": "below", "above": "above", "differs": "differ",
              "undecided": "undecided"}  # fmt: skip
-    others = [f", {counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict]]
-    return f"{counts['agrees']} of {judged} agree{''.join(others)}"
+    text = f"{counts['agrees']} of {judged} agree"
+    for verdict, word in words.items():
+        if counts[verdict]:
+            text += f", {counts[verdict]} {word}"
+    return text

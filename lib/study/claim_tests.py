@@ -25,21 +25,17 @@ def open_table(study: "Study", name: str) -> pd.DataFrame | None:
     return results.find_table(paths.table(study.scale, name))
 
 
-def exact(table: str) -> Test:
-    """Build the test that every printed cell of a table is reproduced, among those that can be tested."""
-
-    def decide(study: "Study") -> Judgement:
-        cells = open_table(study, table)
-        if cells is None:
-            return Judgement(note=f"{table} not made yet")
-        testable = cells[cells["published"].notna() & (cells["verdict"] != "n/a")]
-        if testable.empty:
-            return Judgement(note=f"no cell of {table} can be tested")
-        agree = (testable["verdict"] == "agrees").sum()
-        note = f"% of printed cells reproduced, {agree} of the {len(testable)} that can be tested"
-        return decide_share(agree, len(testable), agree == len(testable), note)
-
-    return Test(decide, tables=(table,), about="text")
+def decide_whole_terms(study: "Study") -> Judgement:
+    """Judge whether every printed cell of PubMedBERT's table of terms is reproduced, among those that can be tested."""
+    cells = open_table(study, "gu-1")
+    if cells is None:
+        return Judgement(note="gu-1 not made yet")
+    testable = cells[cells["published"].notna() & (cells["verdict"] != "n/a")]
+    if testable.empty:
+        return Judgement(note="no cell of gu-1 can be tested")
+    agree = (testable["verdict"] == "agrees").sum()
+    note = f"% of printed cells reproduced, {agree} of the {len(testable)} that can be tested"
+    return decide_share(agree, len(testable), agree == len(testable), note)
 
 
 def decide_share(part: int, of: int, holds: bool, note: str) -> Judgement:
@@ -126,12 +122,10 @@ def decide_whole_words(study: "Study") -> Judgement:
     words = sorted({word for name in names for word in WORD.findall(name)})
     if not words:
         return Judgement(note="no tables of MeSH at hand")
-    better, than = WHOLE
     if unbuilt := [key for key in WHOLE if not paths.find(study.vocabulary(key).folder).is_dir()]:
         return Judgement(note=f"vocabulary '{unbuilt[0]}' not built yet")
-    whole, other_whole = (
-        np.array(count_by_word(study.vocabulary(key).tokenizer(), words)) == 1 for key in (better, than)
-    )
+    better, than = WHOLE
+    whole, other_whole = (np.array(count_by_word(study.vocabulary(key).tokenizer(), words)) == 1 for key in WHOLE)
     differences = 100 * (whole.astype(int) - other_whole)  # 100 or -100 for a word that only one of them keeps whole
     judged = statistics.judge(statistics.estimate_mean(differences.tolist()))
     note = f"% more of the distinct words of MeSH's terms kept whole, {better} against {than}"

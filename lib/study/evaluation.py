@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Iterable
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lib.benchmarks import own_data
@@ -27,7 +26,9 @@ def ask(options: argparse.Namespace) -> str:
     scale, protocol = options.scale, options.protocol
     study = open_study(scale)
     params.load("protocols", protocol)  # so that an unknown one is refused before anything is read
-    user_data = read_own(options.data) if options.data else None
+    user_data = own_data.read_own_folder(options.data) if options.data else None
+    if user_data:
+        print("\n".join(user_data.notes), flush=True)
     loaded = load_encoders(study, options.model, options.compare)
     encoder, *others = loaded
     requested = [keep_own(study, user_data)] if user_data else options.datasets
@@ -50,13 +51,6 @@ def ask(options: argparse.Namespace) -> str:
     if not options.dry_run:
         anew.forget_runs(scale, encoder.key, unsaved, protocol)
     return f"{encoder.key}--{protocol}"
-
-
-def read_own(folder: Path) -> OwnData:
-    """Read and check a folder of the user's data, and print what is in it."""
-    user_data = own_data.read_own_folder(folder)
-    print("\n".join(user_data.notes), flush=True)
-    return user_data
 
 
 def keep_own(study: "Study", data: OwnData) -> str:

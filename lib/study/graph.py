@@ -55,7 +55,7 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
             stderr=subprocess.STDOUT,
             text=True,
         )
-        if not stream and "--summary" not in options and "--dry-run" not in options:
+        if not stream and not {"--summary", "--dry-run"} & {*options}:
             threading.Thread(target=counter.report, args=[process], daemon=True).start()
         for line in process.stdout:
             lines.append(line)

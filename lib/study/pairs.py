@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 
 ASKED = {"beats": "above 0", "as good as": "above -{:g}", "equals": "within {:g} of 0"}
 Side = tuple[str, str]  # a model and a protocol
-
-
-class Tabulated(NamedTuple):
-    """The compared cells (rows of Study.published) and our scores in them (rows of tables.by_seed)."""
-
-    cells: pd.DataFrame
-    seeds: pd.DataFrame
+Scores = dict[str, dict[int, list[float]]]  # of a side: place -> pretraining -> our score with each seed
 
 
 @dataclass(frozen=True)
@@ -72,16 +66,18 @@ def compare(*parts: Pairs) -> Test:
 
 def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
     """Judge a claim that consists of paired comparisons, one for each part."""
-    tabulated: dict[tuple, Tabulated] = {}
-    sources = []
+    tabulated = {}  # a table, or runs and datasets -> the compared cells and our scores in them
+    judgements, cells_of_parts = [], []
     for part in parts:
         source = part.table, part.runs, part.datasets
         if source not in tabulated:
-            tabulated[source] = tabulate_pairs(part, study)
-        sources.append(tabulated[source])
-    judgements = [judge_pairs(part, study, source) for part, source in zip(parts, sources, strict=True)]
+            cells = list_compared_cells(part, study)
+            tabulated[source] = cells, tables.by_seed(cells, study.results())
+        cells, seeds = tabulated[source]
+        judgements.append(judge_pairs(part, study, cells, seeds))
+        cells_of_parts.append(cells)
     if not any(judgement.n for judgement in judgements):
-        reason = describe_obstacles(study, parts, [source.cells for source in sources])
+        reason = describe_obstacles(study, parts, cells_of_parts)
         return replace(judgements[0], note=f"not run: {reason}" if reason else "not run")
     if len(parts) == 1:
         return judgements[0]
@@ -122,7 +118,7 @@ def describe_part(part: Pairs, judged: Judgement) -> str:
 
 def describe_obstacles(study: "Study", parts: tuple[Pairs, ...], tables_of_cells: list[pd.DataFrame]) -> str:
     """Explain why whole sides of comparisons are not run at a scale, whatever data are at hand; empty if all may be."""
-    reasons: dict[str, dict[str, None]] = {}
+    reasons = {}  # -> the names it holds for, as the keys of a dict
     for part, cells in zip(parts, tables_of_cells, strict=True):
         for name, side in find_cells(part, cells).groupby("name", sort=False):
             cell = side.iloc[0]
@@ -134,15 +130,15 @@ def describe_obstacles(study: "Study", parts: tuple[Pairs, ...], tables_of_cells
     return "; ".join(f"{reason} ({', '.join(names)})" for reason, names in reasons.items())
 
 
-def judge_pairs(part: Pairs, study: "Study", source: Tabulated) -> Judgement:
+def judge_pairs(part: Pairs, study: "Study", table_cells: pd.DataFrame, seeds: pd.DataFrame) -> Judgement:
     """Judge one comparison; the note says what was tested.
 
     Datasets on which a side is no better than chance are named but not pooled, unless the claim says that this side is
-    at chance. Undecided if only one of several datasets is pooled. `source`: from `tabulate_pairs`.
+    at chance. Undecided if only one of several datasets is pooled. `table_cells`: rows of Study.published; `seeds`: our
+    scores in them, rows of tables.by_seed.
     """
-    table_cells = source.cells
     cells = find_cells(part, table_cells)
-    printed_effects, sides = subtract_printed(part, cells), list_sides(part, cells, source.seeds)
+    printed_effects, sides = subtract_printed(part, cells), list_sides(part, cells, seeds)
     paper_effect = (
         printed_effects.mean()
         if printed_effects.notna().any()
@@ -219,7 +215,7 @@ def hold_back(judged: Judgement, part: Pairs, unfair: list[str], ahead: int) -> 
     return judged.leave_open() if ahead < part.ahead and judged.verdict == "holds" else judged
 
 
-def align(side: dict[str, dict[int, list[float]]], places: list[str]) -> dict[str, list[list[float]]]:
+def align(side: Scores, places: list[str]) -> dict[str, list[list[float]]]:
     """Return the scores of the pretrainings that all places share; of each place's first one if they share none."""
     common = set.intersection(*({*side[place]} for place in places))
     aligned = {}
@@ -288,12 +284,6 @@ def is_chance(runs: list[list[float]], chance: float) -> bool:
     return lowest <= chance
 
 
-def tabulate_pairs(part: Pairs, study: "Study") -> Tabulated:
-    """Return the cells and scores that a comparison is judged by."""
-    cells = list_compared_cells(part, study)
-    return Tabulated(cells, tables.by_seed(cells, study.results()))
-
-
 def list_compared_cells(part: Pairs, study: "Study") -> pd.DataFrame:
     """Return the cells of a comparison in the form of Study.published.
 
@@ -346,25 +336,21 @@ def subtract_means(part: Pairs, table_cells: pd.DataFrame, datasets: set[str]) -
     return float(better - np.mean(than))
 
 
-def list_sides(part: Pairs, cells: pd.DataFrame, seeds: pd.DataFrame) -> list[dict[str, dict[int, list[float]]]]:
-    """Return our scores of both sides: place -> pretraining -> scores of the seeds that all names of the side have."""
-    named_cells = cells[[*tables.PLACE, "name", "place"]]
-    cell_names = named_cells.drop_duplicates(tables.PLACE)
-    scored = seeds.dropna(subset="ours")
-    ours = scored.merge(cell_names, on=tables.PLACE)
+def list_sides(part: Pairs, cells: pd.DataFrame, seeds: pd.DataFrame) -> list[Scores]:
+    """Return our scores of both sides, with those seeds that all names of a side have."""
+    cell_names = cells[[*tables.PLACE, "name", "place"]].drop_duplicates(tables.PLACE)
+    ours = seeds.dropna(subset="ours").merge(cell_names, on=tables.PLACE)
     better, *than = part.names
-    better_side = list_side(ours, [better])
-    than_side = list_side(ours, than)
-    return [better_side, than_side]
+    return [list_side(ours, [better]), list_side(ours, than)]
 
 
-def list_side(ours: pd.DataFrame, names: list[str]) -> dict[str, dict[int, list[float]]]:
-    """Return the scores of one side, the mean over its names, in the same form."""
+def list_side(ours: pd.DataFrame, names: list[str]) -> Scores:
+    """Return the scores of one side, the mean over its names."""
     rows = ours[ours["name"].isin(names)]
     by_seed = rows.groupby(["place", *tables.SEED], sort=False)["ours"]
     has_all = by_seed.size() == len(names)
     means = by_seed.mean()[has_all].reset_index()
-    side: dict[str, dict[int, list[float]]] = {}
+    side = {}
     for (place, pretraining), scores in means.groupby(["place", "pretraining"], sort=False)["ours"]:
         side.setdefault(place, {})[pretraining] = scores.tolist()
     return side

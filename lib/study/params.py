@@ -157,10 +157,9 @@ def load(kind: str, key: str):
     seed = split_seed(key)[1] if kind == "models" else 1
     if seed == 1:
         return settings
-    initial = settings.initial and name_model(settings.initial, seed)
     changes = {
         "title": f"{settings.title}, pretraining {seed}",
-        "initial": initial,
+        "initial": settings.initial and name_model(settings.initial, seed),
         "released": "",
         "as_released": False,
     }
@@ -214,7 +213,7 @@ def flatten_settings(name: str, content) -> list[tuple[str, str]]:
         for key, value in content.items():
             rows += flatten_settings(f"{name}, {key}", value)
         return rows
-    if content is None or content in ([], {}, ""):
+    if content in (None, [], {}, ""):
         return [(name, "none")]
     if isinstance(content, list):
         return [(name, ", ".join(map(str, content)))]

@@ -52,17 +52,17 @@ def take_over(scale: str) -> list[Path]:
             f"not recorded: {sum(map(len, emptied.values()))} cells that the record fills would become empty, first in "
             f"{table}: {', '.join(filter(None, cells[0]))}; run what fills them, or delete the table from the record"
         )
-    contents = {paths.recorded(path): read_content(path) for path in files}
-    stems = {path.stem for path in (*contents, *paths.output("record", scale, "notebooks").glob("*.ipynb"))}
+    stems = {path.stem for path in (*files, *paths.output("record", scale, "notebooks").glob("*.ipynb"))}
+    changed = {}
     for path in files:
-        if path.suffix == ".ipynb":
-            contents[paths.recorded(path)] = mend_links(executed.repeat_answer(path), stems).encode()
-    old_contents = {path: read_content(path) if path.exists() else b"" for path in contents}
-    changed = [path for path, content in contents.items() if content != old_contents[path]]
-    for path in changed:
+        is_page, twin = path.suffix == ".ipynb", paths.recorded(path)
+        content = mend_links(executed.repeat_answer(path), stems).encode() if is_page else read_content(path)
+        if not twin.exists() or content != read_content(twin):
+            changed[twin] = content
+    for path, content in changed.items():
         with artefacts.whole_file(path) as temporary:
-            temporary.write_bytes(contents[path])
-    return changed
+            temporary.write_bytes(content)
+    return list(changed)
 
 
 def list_recorded(scale: str) -> list[Path]:

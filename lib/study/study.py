@@ -235,12 +235,11 @@ class Study:
         run's model, as in Finetuning.run; by default the one requested with `evaluate --save`.
         """
         work = self.finetuning(model, dataset, protocol)
-        keys = {"model": work.encoder.key, "model title": work.encoder.title, "dataset": dataset, "protocol": protocol,
-                "scale": self.scale}  # fmt: skip
+        facts = {"protocol": protocol, "scale": self.scale}
+        keys = {"model": work.encoder.key, "model title": work.encoder.title, "dataset": dataset} | facts
         if params.is_released(model, self.scale):
             keys["weights"] = params.describe_weights(model)
         save = save or requests.name_save_folder(self.scale, work.encoder.key, dataset, protocol)
-        facts = {"protocol": protocol, "scale": self.scale}
         result = keys | work.run(params.list_seeds(work.encoder.key, self.scale), save, facts)
         artefacts.write_json(paths.results(self.scale, work.encoder.key, dataset, protocol), result)
         return result

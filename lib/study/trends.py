@@ -60,9 +60,8 @@ def judge_trend(part: Trend, study: "Study") -> Judgement:
         curve = list_points(points, sign)
         if is_long(curve):
             curves[name] = curve
-    seeds_here = seeds[seeds.set_index(tables.PLACE).index.isin(scored.set_index(tables.PLACE).index)]
     printed_slope = sign * find_printed_slope(seeds, curve_column)
-    printed_slope_here = sign * find_printed_slope(seeds_here, curve_column)
+    printed_slope_here = sign * find_printed_slope(scored, curve_column)
     if not curves:
         note = f"{part.figure}: no curve has {FEWEST} points"
         return Judgement(note=note, paper_effect=printed_slope, paper_effect_here=printed_slope_here)
