@@ -249,10 +249,10 @@ NOT_TESTED = {claim.key: claim.not_tested for claim in CLAIMS}
 
 def find_claim(key: str) -> Claim:
     """Return the claim with this key. Raises StudyError with the nearest names if there is none."""
-    claim = next((candidate for candidate in CLAIMS if candidate.key == key), None)
-    if claim is None:
-        raise unknown("claim", key, NOT_TESTED)
-    return claim
+    for claim in CLAIMS:
+        if claim.key == key:
+            return claim
+    raise unknown("claim", key, NOT_TESTED)
 
 
 def list_claim_runs(study: "Study") -> list[params.RunKey]:
@@ -296,7 +296,9 @@ def judge_one(study: "Study", key: str) -> pd.Series:
 def show_of(study: "Study", table: str) -> HTML | Markdown:
     """Show the claims tested on a published table or figure: one row each, with the paper's effect and ours."""
     rows = []
-    for claim in (candidate for candidate in CLAIMS if is_tested_on(candidate, table, study)):
+    for claim in CLAIMS:
+        if not is_tested_on(claim, table, study):
+            continue
         row = judge_one(study, claim.key)
         interval = "" if np.isnan(row["ci_low"]) else f"{row['ci_low']:+.2f} to {row['ci_high']:+.2f}"
         rows.append({"claim": row["statement"], "paper, all its sets": row["paper_effect"],

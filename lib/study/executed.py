@@ -105,10 +105,9 @@ def find_lead(cells: list[NotebookNode], answer: NotebookNode) -> NotebookNode |
             break
         if cell.cell_type == "markdown" or cell.outputs:
             lead = cell
-    if lead is None or lead.cell_type != "markdown":
+    if lead is None or lead.cell_type != "markdown" or lead.source.startswith("# "):
         return None
-    is_title = lead.source.startswith("# ")
-    return None if is_title else lead
+    return lead
 
 
 def take_outputs(cell: NotebookNode, tag: str) -> NotebookNode:

@@ -86,7 +86,11 @@ def label(command: str, options: argparse.Namespace, scratch: Path) -> None:
     models = [saved.load_saved(folder) for folder in folders]
     for model in models:
         new_text.check_task(model, command)
-    count = sum(1 for document in read_inputs(files) if command == "tag" or make_document_instance(models[0], document))
+    count = 0
+    for document in read_inputs(files):
+        count += 1
+        if command == "classify":
+            make_document_instance(models[0], document)
     hidden = True if output is None and sys.stdout.isatty() else None  # None: hidden unless stderr is a terminal
     predict = tag_window if command == "tag" else classify_window
     windows = follow(read_inputs(files), tqdm(total=count, desc=command, unit="text", disable=hidden))

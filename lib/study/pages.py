@@ -150,9 +150,11 @@ def show_counts(rows) -> HTML:
     from lib.corpora.build import REASONS  # here, so that other pages need not wait
 
     table = pd.DataFrame(rows)
-    optional = (*REASONS, "lines dropped", "unknown headings")  # shown unless all are zero
     names = ("corpus", "source", "file", "read", *REASONS, "lines dropped", "kept", "words", "unknown headings")
-    return show.table(table[[name for name in names if name in table and (name not in optional or table[name].any())]])
+    table = table[[name for name in names if name in table]]
+    optional = table.columns.intersection([*REASONS, "lines dropped", "unknown headings"])
+    zero = [name for name in optional if not table[name].any()]
+    return show.table(table.drop(columns=zero))
 
 
 def show_instance(instance: Instance, letters: int) -> tuple[str, str]:

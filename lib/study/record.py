@@ -45,7 +45,10 @@ def take_over(scale: str) -> list[Path]:
     files = list_recorded(scale)
     if not files:
         raise StudyError(f"nothing has been run at scale '{scale}': run ./run_all.sh {scale} first")
-    emptied = {path.stem: cells for path in files if path.suffix == ".csv" and (cells := list_emptied(path))}
+    emptied = {}  # table -> its published cells with a number of ours in the record but not here
+    for path in files:
+        if path.suffix == ".csv" and (cells := list_filled(paths.recorded(path)) - list_filled(path)):
+            emptied[path.stem] = sorted(cells)
     if emptied:
         (table, cells), *_ = emptied.items()
         raise StudyError(
@@ -109,11 +112,6 @@ def has_ours(scale: str, key: str) -> bool:
     """Return whether a published table has a number of ours."""
     table = results.find_table(paths.table(scale, key))
     return table is not None and "ours" in table and bool(table["ours"].notna().any())
-
-
-def list_emptied(path: Path) -> list[tuple]:
-    """List the published cells of a table that have a number of ours in the record but not here."""
-    return sorted(list_filled(paths.recorded(path)) - list_filled(path))
 
 
 def list_filled(path: Path) -> set[tuple]:

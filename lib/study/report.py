@@ -238,16 +238,12 @@ def list_chapters(groups: Groups, titles: dict[str, str]) -> str:
         chapter_entries = []
         for group, entry in entries.items():
             if group.startswith(digit):
-                number, title = group.split("_")[0], name_entry(titles[entry], chapter)
+                number = group.split("_")[0]
+                title = titles[entry].removeprefix("# ").replace(f"({chapter}, ", "(")  # the chapter names the paper
                 chapter_entries.append(f"{number} · {title} <{'self' if entry == 'index' else entry}>")
         if chapter_entries:
             lines += ["```{toctree}", *hidden, ":maxdepth: 1", f":caption: {chapter}", "", *chapter_entries, "```", ""]
     return "\n".join(lines)
-
-
-def name_entry(title: str, chapter: str) -> str:
-    """Return a page's title for the menu, without the paper that the chapter names."""
-    return title.removeprefix("# ").replace(f"({chapter}, ", "(")
 
 
 def list_copies(group: str, copies: dict[str, str]) -> str:

@@ -129,10 +129,11 @@ def gather_runs(scale: str) -> pd.DataFrame:
             continue  # a user's encoder or data: not part of the study
         result = artefacts.read_json(path)
         fields = {"scale": scale, "model": model, "dataset": dataset, "protocol": protocol, "metric": result["metric"]}
+        main_score = result["main score"]
         for run in result["runs"]:
             rows.append(
                 fields
-                | {"score name": result["main score"], "score": run["scores"][result["main score"]]}
+                | {"score name": main_score, "score": run["scores"][main_score]}
                 | {"test instances": run["instances"]["test"], "test rows": run["rows"]["test"]}
                 | {name: run[name] for name in ("seed", "fold", "collapsed", "steps", "tokens", "device", "commit")}
             )

@@ -55,15 +55,14 @@ def run(
     prepare_environment(scale, running.with_suffix(".progress"))
     with open(running.with_suffix(".lock"), "w") as lock:
         take_lock(lock, name)
-        failed = paths.output(scale, "failed", f"{name}.ipynb")
         problem = execute(with_title(source, name.removeprefix(notebook)), running, parameters, kernel)
         if problem is None and (missing := [show_path(path) for path in expected if not path.exists()]):
             problem = f"the notebook ended without writing {', '.join(missing)}"
-        target = paths.output(scale, "notebooks", f"{name}.ipynb") if problem is None else failed
+        target = paths.output(scale, "notebooks" if problem is None else "failed", f"{name}.ipynb")
         target.parent.mkdir(parents=True, exist_ok=True)
         os.replace(running, target)
         if problem is None:
-            failed.unlink(missing_ok=True)
+            paths.output(scale, "failed", target.name).unlink(missing_ok=True)
         for leftover in (".progress", ".lock"):
             running.with_suffix(leftover).unlink(missing_ok=True)
     if problem is not None:

@@ -64,11 +64,9 @@ class Test:
 
 def find_decisive(judged: list[Judgement]) -> int:
     """Return the index of the decisive part: the first that fails, else the measured one with the highest p."""
-    fails = [number for number, judgement in enumerate(judged) if judgement.n and judgement.verdict == "fails"]
-    if fails:
-        return fails[0]
     measured = [number for number, judgement in enumerate(judged) if judgement.n]
-    return max(measured, key=lambda number: judged[number].p)
+    fails = [number for number in measured if judged[number].verdict == "fails"]
+    return fails[0] if fails else max(measured, key=lambda number: judged[number].p)
 
 
 def decide_all(judged: list[Judgement]) -> Judgement:
