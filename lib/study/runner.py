@@ -1,4 +1,4 @@
-"""Execution of one notebook: checked parameters, a title of its own, and a copy that is whole or marked failed."""
+"""Execution of one notebook: its parameters, a title of its own, and a copy that is whole or marked failed."""
 
 import fcntl
 import os
@@ -18,7 +18,7 @@ from papermill.engines import NBClientEngine, NotebookExecutionManager, papermil
 from traitlets.config import Config
 
 from lib import artefacts, parent, progress
-from lib.errors import StudyError, explain_error, unknown
+from lib.errors import StudyError, explain_error
 from lib.places import show_path
 from lib.study import params, paths, receipts
 from lib.study.submit import name_copy
@@ -40,16 +40,11 @@ def run(
     """Execute a notebook of the study and write the copy to outputs/<scale>/notebooks/<name>.ipynb.
 
     The copy stays under outputs/<scale>/running/ until it is whole; a failed copy moves to failed/ instead. `kernel`:
-    one that the warm parent has forked; otherwise a new one is started. Raises StudyError for an unknown notebook,
-    parameters that do not fit, a notebook that fails (with its message), and one that ends without having written
-    `expected`.
+    one that the warm parent has forked; otherwise a new one is started. Raises StudyError for a notebook that fails
+    (with its message), for example because it does not have one of the parameters (lib/study/pages.py), and for one
+    that ends without having written `expected`.
     """
     source = paths.NOTEBOOKS / f"{notebook}.ipynb"
-    if not source.exists():
-        raise unknown("notebook", notebook, [p.stem for p in paths.NOTEBOOKS.glob("*.ipynb")])
-    parameter_types = list_parameters(source)
-    for parameter, value in parameters.items():
-        params.check_parameter(source.name, parameter, value, parameter_types)
     running = paths.output(scale, "running", f"{name}.ipynb")
     running.parent.mkdir(parents=True, exist_ok=True)
     prepare_environment(scale, running.with_suffix(".progress"))
