@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -64,8 +64,20 @@ LEADERBOARD = "03_leaderboard"
 
 
 def main(words: list[str]) -> int:
-    """Run one command line; return its exit status."""
+    """Run one command line; return its exit status. An error or interruption is told in one line."""
     settle_variables()
+    try:
+        return run_command(words)
+    except StudyError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"\nstopped; {how_to_go_on('--again' in words)}", file=sys.stderr)
+        return 130
+
+
+def run_command(words: list[str]) -> int:
+    """Do what the words of a command line ask for; return the exit status."""
     match words:
         case ["test", *options]:
             return run_tests(options)
@@ -73,13 +85,13 @@ def main(words: list[str]) -> int:
             os.chdir(paths.ROOT)
             os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *options])
         case ["tag" | "classify", *_]:
-            return guard(lambda: labelling.run_labelling(words))
+            return labelling.run_labelling(words)
         case ["evaluate", *options]:
-            return guard(lambda: evaluate(options))
+            return evaluate(options)
         case ["leaderboard", *options]:
-            return guard(lambda: show_leaderboard(options))
+            return show_leaderboard(options)
         case ["data", *options]:
-            return guard(lambda: fetch_data(options))
+            return fetch_data(options)
     parser = argparse.ArgumentParser("run_all.sh", usage=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help="what can be asked for")
@@ -91,8 +103,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--partial", action="store_true", help="go on with the real data that are there")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--profile", metavar="FOLDER", type=from_here, help="for a cluster: profiles/slurm")
-    options = parser.parse_intermixed_args(words)
-    return guard(lambda: run_targets(options), options.again)
+    return run_targets(parser.parse_intermixed_args(words))
 
 
 def fetch_data(words: list[str]) -> int:
@@ -104,18 +115,6 @@ def fetch_data(words: list[str]) -> int:
     if options.files is not None and options.files < 1:
         raise StudyError(f"--files {options.files}: at least one")
     return downloads.fetch_groups(options.names, options.files)
-
-
-def guard(work: Callable[[], int], again: bool = False) -> int:
-    """Run `work` and return its exit status; print one line if it fails or is interrupted."""
-    try:
-        return work()
-    except StudyError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(f"\nstopped; {how_to_go_on(again)}", file=sys.stderr)
-        return 130
 
 
 def how_to_go_on(again: bool) -> str:
@@ -213,7 +212,7 @@ def evaluate(words: list[str]) -> int:
     with the_only_study():  # because running jobs read the request
         target = evaluation.ask(options)
     command_line = [options.scale, target, "--partial", "--cores", str(options.cores)]
-    return main([*command_line, "--dry-run"] if options.dry_run else command_line)
+    return run_command([*command_line, "--dry-run"] if options.dry_run else command_line)
 
 
 def show_leaderboard(words: list[str]) -> int:

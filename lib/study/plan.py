@@ -24,8 +24,7 @@ from lib.study.page_jobs import BASELINE_PAGE, PAGES, Jobs, Keys, each
 
 ON_GPUS = ("gpu", "paper", "released", "released-quick")  # scales whose jobs request GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only
-STAGES = ("texts", "documents", "corpus", "vocabulary", "pretrain", "tuning", "finetune", "table", "evaluation",
-          "explored", "page")  # fmt: skip
+STAGES = (*state.STAGES, "page")
 NOTEBOOKS = {  # stage -> the notebook that does its jobs; for tables, pages and fine-tuning the keys decide
     "corpus": "10_corpora",
     "vocabulary": "20_vocabularies",

@@ -117,10 +117,9 @@ def list_figure_lines(study: "Study", figure: params.CurveTable) -> list[dict]:
                 point = []
                 for side, run in runs.items():
                     point += [line | {"side": side} for line in assign(study, cell, run, score)]
-                obstacles = [line["why_not"] for line in point if line["why_not"]]
                 substituted = dict.fromkeys(line["substituted"] for line in point if line["substituted"])
                 point_fields = {
-                    "why_not": obstacles[0] if obstacles else "",
+                    "why_not": next((line["why_not"] for line in point if line["why_not"]), ""),
                     "substituted": "; ".join(substituted),
                     "x": place_on_axis(study, figure.axis, point[0]),
                     "published_x": sizes.get(row, np.nan),
