@@ -118,7 +118,7 @@ def describe_part(part: Pairs, judged: Judgement) -> str:
 
 def describe_obstacles(study: "Study", parts: tuple[Pairs, ...], tables_of_cells: list[pd.DataFrame]) -> str:
     """Explain why whole sides of comparisons are not run at a scale, whatever data are at hand; empty if all may be."""
-    reasons = {}  # -> the names it holds for, as the keys of a dict
+    reasons = {}  # reason -> the names that it holds for, as the keys of a dict
     for part, cells in zip(parts, tables_of_cells, strict=True):
         for name, side in find_cells(part, cells).groupby("name", sort=False):
             cell = side.iloc[0]
@@ -160,23 +160,25 @@ def judge_pairs(part: Pairs, study: "Study", table_cells: pd.DataFrame, seeds: p
     ]
     substituted = describe_substitutions(part, table_cells)
     note = describe_tested(part, kept, lost, len(printed_effects), substituted)
-    judgement = Judgement(
-        note=note, substituted=substituted, paper_effect=paper_effect, paper_effect_here=printed_effects[kept].mean()
-    )  # fmt: skip
+    facts = {
+        "substituted": substituted,
+        "paper_effect": paper_effect,
+        "paper_effect_here": printed_effects[kept].mean(),
+    }
     if not kept:
         n_runs = count_seeds([*better.values(), *than.values()])
-        return replace(judgement, n=sum(n_runs)).leave_open()
+        return Judgement(note=note, n=sum(n_runs), **facts).leave_open()
 
     pooled = cells[cells["place"].isin(kept)]
     samples = find_samples(part, pooled, study) if part.unit == "checkpoint" else []
     better_kept, than_kept = [better[place] for place in kept], [than[place] for place in kept]
     estimate = statistics.estimate_difference(better_kept, than_kept, part.unit == "recipe", samples)
     if estimate.drawn:
-        judgement = replace(judgement, note=f"{note}; interval over {estimate.drawn}")
+        note += f"; interval over {estimate.drawn}"
     n_below = sum(min(means[place]) < baselines["without_pretraining"][place] for place in kept)
     n_runs = count_seeds(better_kept + than_kept)
-    judgement = replace(
-        judgement, **statistics.judge(estimate, part.relation, part.margin), n=sum(n_runs), n_sets=len(kept),
+    judgement = Judgement(
+        **statistics.judge(estimate, part.relation, part.margin), note=note, **facts, n=sum(n_runs), n_sets=len(kept),
         n_pretrainings=min(map(len, better_kept + than_kept)), n_seeds=min(n_runs),
         below_baseline=f"{n_below} of {len(kept)}",
     )  # fmt: skip

@@ -60,19 +60,18 @@ def judge_trend(part: Trend, study: "Study") -> Judgement:
         curve = list_points(points, sign)
         if is_long(curve):
             curves[name] = curve
-    printed_slope = sign * find_printed_slope(seeds, curve_column)
-    printed_slope_here = sign * find_printed_slope(scored, curve_column)
+    fields = {"paper_effect": sign * find_printed_slope(seeds, curve_column)}
+    fields["paper_effect_here"] = sign * find_printed_slope(scored, curve_column)
     if not curves:
-        note = f"{part.figure}: no curve has {FEWEST} points"
-        return Judgement(note=note, paper_effect=printed_slope, paper_effect_here=printed_slope_here)
+        return Judgement(note=f"{part.figure}: no curve has {FEWEST} points", **fields)
 
-    fields = statistics.judge(statistics.estimate_slope(list(curves.values())))
+    fields |= statistics.judge(statistics.estimate_slope(list(curves.values())))
     runs_per_point = [len(values) for curve in curves.values() for _, values in curve]
     n_sets = len(runs_per_point) if table.along == "rows" else len(curves)
     fields |= {"n": sum(runs_per_point), "n_sets": n_sets, "n_pretrainings": 1, "n_seeds": min(runs_per_point)}
     factor = f"ten times {'fewer' if part.falls else 'more'} {table.axis}"
     note = f"{part.figure}: points for {factor}; {', '.join(curves)}, {len(runs_per_point)} points on the curve"
-    return Judgement(**fields, note=note, paper_effect=printed_slope, paper_effect_here=printed_slope_here)
+    return Judgement(**fields, note=note)
 
 
 def name_curves(table: params.CurveTable) -> str:
