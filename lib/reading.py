@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import lzma
+import re
 import stat
 import struct
 import sys
@@ -77,12 +78,16 @@ def ends_with_line(path: Path) -> bool:
 def read_text(path: Path) -> str:
     """Return a whole text with its line ends as they are. Raises StudyError as read_lines does."""
     with open_bytes(path) as file:
-        data = file.read()
+        return decode_text(show_path(path), file.read())
+
+
+def decode_text(place: str, data: bytes) -> str:
+    """Decode a whole text. Raises StudyError as read_lines does."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise StudyError(f"{show_path(path)}:{line}: not UTF-8 text ({error.reason}); convert the file") from None
+        raise StudyError(f"{place}:{line}: not UTF-8 text ({error.reason}); convert the file") from None
 
 
 def decode_lines(place: str, lines: Iterable[bytes]) -> Iterator[tuple[int, str]]:
@@ -92,6 +97,23 @@ def decode_lines(place: str, lines: Iterable[bytes]) -> Iterator[tuple[int, str]
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
             raise StudyError(f"{place}:{number}: not UTF-8 text ({error.reason}); convert the file") from None
+
+
+def read_names(path: Path, form: re.Pattern, example: str) -> list[re.Match[str]]:
+    """Return the matches of the names in a list, separated by commas or line ends.
+
+    Raises StudyError if there are none, and for a name of another form or one that comes again.
+    """
+    matches: dict[str, re.Match[str]] = {}
+    for number, line in read_lines(path):
+        for name in filter(None, map(str.strip, line.split(","))):
+            match = form.fullmatch(name)
+            if not match or name in matches:
+                raise StudyError(f"{show_path(path)}:{number}: expected names such as {example}, each once")
+            matches[name] = match
+    if not matches:
+        raise StudyError(f"{show_path(path)}: empty file")
+    return list(matches.values())
 
 
 def find_file(path: Path) -> Path:

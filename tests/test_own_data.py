@@ -120,7 +120,7 @@ def test_columns_of_a_table_decide_the_task(tmp_path, name, content, first, fami
         ({"a.txt": TEXT, "a.ann": MARKED, "b.txt": TEXT}, "b.txt: no b.ann beside it; an empty file says"),
         ({"a.txt": TEXT, "a.ann": "T1\tDrug 1 7\tAspirin\n"}, "a.ann:1: the text has other words at 1 to 7; offsets"),
         ({"a.txt": TEXT, "a.ann": "Aspirin\n"}, "a.ann:1: expected a line of BRAT"),
-        ({"train.txt": PUBTATOR.replace("d1\t0\t4", "d1\t1\t4")}, "train.txt:3: PMID d1 has another text at 1 to 4"),
+        ({"train.txt": PUBTATOR.replace("d1\t0\t4", "d1\t1\t4")}, "train.txt:3: the text has other words at 1 to 4"),
     ],
 )  # fmt: skip
 def test_bad_files_are_refused_with_file_line_and_advice(tmp_path, files, message):

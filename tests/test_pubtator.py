@@ -5,14 +5,12 @@ test_formats.py tests reading the form and the errors for bad files.
 
 from collections import Counter
 
-import pytest
 from conftest import each
 from golden import PUBTATOR, write
 
 from lib.benchmarks import conll, pubtator
 from lib.benchmarks.instances import Mention, Sentence
 from lib.benchmarks.pubtator import Abstract
-from lib.errors import StudyError
 
 OVERLAPS = "mentions that overlap a longer one"
 
@@ -22,8 +20,6 @@ def test_mentions_and_sentences_of_one_kind(tmp_path):
     mentions = [Mention("D1", "CHEMICAL", 0, 4), Mention("D2", "DISEASE", 9, 13)]
     assert list(pubtator.read_abstracts(path)) == [Abstract("12", "Gold and gout\nIt hurts.", mentions)]
     assert pubtator.read_sentences(path, "Chemical")[0].tags == ["B-Chemical", "O", "O"]
-    with pytest.raises(StudyError, match="unknown kind 'Gene'"):
-        pubtator.read_sentences(path, "Gene")
 
 
 def test_ncbi_has_several_types_of_disease_trailing_spaces_and_names_of_parts(tmp_path):

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from lib.benchmarks import standoff
 from lib.benchmarks.instances import Mention, Sentence
-from lib.benchmarks.standoff import OFFSET
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import read_lines, read_text
@@ -66,22 +65,12 @@ def read_entities(path: Path, text: str, left_out: Counter) -> list[Mention]:
         if name[0] != "T":
             left_out[OTHERS[name[0]]] += 1
             continue
-        kind, _, spans = kind_and_spans.partition(" ")
-        spans = [span.split() for span in spans.split(";")]
-        if not kind or not all(len(span) == 2 and all(map(OFFSET.fullmatch, span)) for span in spans):
-            raise StudyError(f"{location}: expected 'T1<TAB>type start end<TAB>text'")
-        if len(spans) > 1:
+        if ";" in kind_and_spans:
             left_out[IN_PARTS] += 1
             continue
-        start, end = map(int, spans[0])
-        if not words.strip() or space_words(text[start:end]) != space_words(words):
-            raise StudyError(
-                f"{location}: the text has other words at {start} to {end}; offsets count characters from 0"
-            )
-        mentions.append(Mention(name, kind, start, end))
+        try:
+            kind, first, last = kind_and_spans.split()
+        except ValueError:
+            raise StudyError(f"{location}: expected 'T1<TAB>type start end<TAB>text'") from None
+        mentions.append(Mention(name, kind, *standoff.find_span(location, text, first, last, words)))
     return mentions
-
-
-def space_words(text: str) -> str:
-    """Return a text with single spaces for white space, because BRAT writes no line ends in an entity."""
-    return " ".join(text.split())

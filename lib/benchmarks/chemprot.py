@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from lib.benchmarks.instances import Mention, Relation
-from lib.benchmarks.standoff import OFFSET, locate_sentences
+from lib.benchmarks.standoff import find_span, locate_sentences
 from lib.benchmarks.tabular import CHEMPROT_LABELS, check_label
 from lib.errors import StudyError
 from lib.reading import read_columns, read_json_lines
@@ -173,13 +173,9 @@ def read_mentions(path: Path, corpus: Corpus) -> Mentions:
     for location, (pmid, id, kind, first, last, words) in read_columns(path, 6):
         if not re.fullmatch("T[0-9]{1,9}", id) or id in mentions.get(pmid, {}):
             raise StudyError(f"{location}: no entity id of its own, such as T1")
-        if kind not in KINDS or not OFFSET.fullmatch(first) or not OFFSET.fullmatch(last):
-            raise StudyError(f"{location}: expected {', '.join(KINDS)} and two offsets")
-        start, end = int(first), int(last)
-        text = "\t".join(corpus.get(pmid, ()))
-        if not words or text[start:end] != words:
-            raise StudyError(f"{location}: the entity is not in its document at {start} to {end}")
-        mentions[pmid][id] = Mention(id, KINDS[kind], start, end)
+        kind = check_label(location, kind, KINDS)
+        span = find_span(location, "\t".join(corpus.get(pmid, ())), first, last, words)
+        mentions[pmid][id] = Mention(id, kind, *span)
     return mentions
 
 

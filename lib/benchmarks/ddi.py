@@ -10,7 +10,7 @@ from lib.benchmarks.instances import Mention, Relation
 from lib.benchmarks.tabular import DDI_LABELS
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import parse_xml, read_lines, read_members
+from lib.reading import parse_xml, read_members, read_names
 
 # Folders in a split list -> folders in the zip, which also has the test set of another task.
 DDI = {"train_dataset": "DDICorpus/Train", "test_dataset": "DDICorpus/Test/Test for DDI Extraction task"}
@@ -101,15 +101,8 @@ def read_ddi_sentences(corpus: Path, split_list: Path) -> list[str]:
 
 def ddi_sentences(corpus: Path, split_list: Path) -> Iterator[tuple[str, str, etree._Element]]:
     """Yield the sentences of a split list's files with their place and document. Raises StudyError as in read_ddi."""
-    members = []
-    for number, line in read_lines(split_list):
-        for name in filter(None, (part.strip() for part in line.split(","))):
-            if not (match := DDI_FILE.fullmatch(name)):
-                raise StudyError(f"{show_path(split_list)}:{number}: expected names such as "
-                                 "train_dataset/DrugBank/x.xml")  # fmt: skip
-            members.append(DDI[match[1]] + match[2])
-    if not members:
-        raise StudyError(f"{show_path(split_list)}: empty file")
+    names = read_names(split_list, DDI_FILE, "train_dataset/DrugBank/x.xml")
+    members = [DDI[match[1]] + match[2] for match in names]
     contents = read_members(corpus, members)
     for member in members:
         location = f"{show_path(corpus)}: {member}"

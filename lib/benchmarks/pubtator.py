@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lib.benchmarks import standoff
 from lib.benchmarks.instances import Mention, Sentence
 from lib.benchmarks.standoff import OFFSET
-from lib.errors import StudyError, unknown
+from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import ends_with_line, read_lines
 
@@ -87,18 +87,10 @@ def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None) -> A
 
 
 def parse_mention(place: str, cells: list[str], text: str, kinds: Mapping[str, str]) -> Mention:
-    pmid, first, last, words, kind, concept = cells[:6]
-    are_offsets = OFFSET.fullmatch(first) and OFFSET.fullmatch(last)
-    if not are_offsets or kind not in kinds:
-        known = ", ".join(kinds)
-        raise StudyError(f"{place}: expected two offsets and a type of {known}")
-    start = int(first)
-    end = int(last)
-    words = compose_letters(words)
-    span_text = compose_letters(text[start:end])
-    without_spaces = words.rstrip(" ")  # one mention in NCBI-disease has trailing spaces
-    if not span_text or span_text not in (words, without_spaces):
-        raise StudyError(f"{place}: PMID {pmid} has another text at {start} to {end}")
+    _, first, last, words, kind, concept = cells[:6]
+    if kind not in kinds:
+        raise StudyError(f"{place}: expected a type of {', '.join(kinds)}")
+    start, end = standoff.find_span(place, text, first, last, words)
     before = compose_letters(text[:start])
     until = compose_letters(text[:end])
     return Mention(concept.strip(), kinds[kind], len(before), len(until))
@@ -113,11 +105,8 @@ def read_sentences(path: Path, kind: str, left_out: Counter | None = None) -> li
     """Read sentences tagged with the mentions of one kind, `Disease` or `Chemical`.
 
     A repeated record is left out: NCBI-disease's training file has PMID 8528200 twice, both the same. Mentions that
-    overlap a longer one have no tag. Raises StudyError as in read_abstracts, for another kind, and if two records of
-    one PMID differ.
+    overlap a longer one have no tag. Raises StudyError as in read_abstracts, and if two records of one PMID differ.
     """
-    if kind not in ("Chemical", "Disease"):
-        raise unknown("kind", kind, ("Chemical", "Disease"))
     sentences = []
     for pmid, text, mentions in keep_first(path, read_abstracts(path), left_out):
         kind_mentions = [mention._replace(kind=kind) for mention in mentions if mention.kind == kind.upper()]

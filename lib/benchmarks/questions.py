@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, 
 from lib.benchmarks.instances import Answer, Question, Span
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import read_lines
+from lib.reading import read_text
 
 ENTRY = re.compile(r"(.+)[_:]([0-9]{1,6})")  # question and passage number in an id: BioBERT writes _001, Bio-ELECTRA :1
 Filled = Annotated[str, StringConstraints(pattern=r"\S")]
@@ -181,7 +181,7 @@ def find_spans(passages: Iterable[str], answers: Iterable[str]) -> tuple[Span, .
 def parse_questions(path: Path) -> QuestionFile:
     """Parse a file of either form. Raises StudyError, in one line with the place, if it has another form."""
     try:
-        content = QuestionFile.model_validate_json("\n".join(line for _, line in read_lines(path)))
+        content = QuestionFile.model_validate_json(read_text(path))
     except ValidationError as error:
         first_error = error.errors(include_input=False, include_url=False)[0]
         field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first_error["loc"]).lstrip(".")

@@ -1,6 +1,7 @@
 """Tagged sentences from a text and the offsets of its mentions; every mention is kept or counted."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -84,6 +85,21 @@ def find_sentences(text: str, paragraph: str, place: str) -> Iterator[tuple[int,
     """Yield the (start, end) of each sentence of each paragraph. Raises StudyError as in locate_sentences."""
     sentences = (sentence for lines in re.split(paragraph, text) for sentence in cleaning.split_sentences(lines))
     return locate_sentences(sentences, text, place)
+
+
+def find_span(place: str, text: str, first: str, last: str, words: str) -> tuple[int, int]:
+    """Return the offsets of a mention as numbers.
+
+    Raises StudyError if they are none, or if the text has other words there; spaces and how letters are composed
+    (NFC) do not count.
+    """
+    if not OFFSET.fullmatch(first) or not OFFSET.fullmatch(last):
+        raise StudyError(f"{place}: expected two offsets")
+    start, end = int(first), int(last)
+    expected, found = (unicodedata.normalize("NFC", part).split() for part in (words, text[start:end]))
+    if not found or found != expected:
+        raise StudyError(f"{place}: the text has other words at {start} to {end}; offsets count characters from 0")
+    return start, end
 
 
 def keep_longest(mentions: Iterable[Mention | Annotation]) -> tuple[list, list]:
