@@ -248,8 +248,6 @@ def test_right_predictions_score_100_and_unequal_or_no_instances_are_refused(fun
         (lambda: answer_metrics.ranking_scores(["secret", 1], [0.1, 0.2], "qq"), "1 labels are not of 0, 1"),
         (lambda: answer_metrics.ranking_scores([0, 1], [0.1, math.nan], "qq"), "1 of 2 scores are nan"),
         (lambda: metrics.pearson([1.0, 2.0], [1.0]), "2 gold instances, 1 predicted"),
-        (lambda: metrics.benchmark_total({"a": 1.0}, {"t": ["a", "b"]}), "no score of b"),
-        (lambda: metrics.benchmark_total({"a": 1.0}, {"t": ["a"], "u": []}), "2 groups, of which 1 empty"),
     ],
 )
 def test_wrong_input_is_refused_with_counts_and_no_text(call, message):

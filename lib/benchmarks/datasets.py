@@ -11,7 +11,7 @@ import inspect
 import math
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -28,6 +28,7 @@ from lib.places import show_path
 from lib.reading import find_file
 
 LOWEST = -100.0  # below every score worth choosing; replaces an undefined one
+SEED = 0  # of the order in which documents are assigned to parts
 HELD_OUT = 0.1  # share of training held out to choose settings if there is no development set
 SPLITS = ("train", "dev", "test")
 TRAIN_TEST = ("train", "test")
@@ -314,13 +315,26 @@ def hold_out(dataset: Dataset, instances: list[Instance]) -> tuple[list[Instance
     An instance without a document counts as one.
     """
     documents = dataset.list_documents(instances)
-    distinct = list(dict.fromkeys(documents))
-    order = np.random.default_rng(0).permutation(len(distinct))
-    held_out = {distinct[number] for number in order[: max(1, round(HELD_OUT * len(distinct)))]}
-    parts = ([], [])
+    part_of = draw_parts(documents, {"held out": HELD_OUT})
+    parts = {"train": [], "held out": []}
     for document, instance in zip(documents, instances, strict=True):
-        parts[document in held_out].append(instance)
-    return parts
+        parts[part_of[document]].append(instance)
+    return parts["train"], parts["held out"]
+
+
+def draw_parts(documents: Sequence[Hashable], shares: dict[str, float]) -> dict[Hashable, str]:
+    """Draw a part for each document, the same one every time: one of `shares`, or `train` for the rest.
+
+    `shares`: part -> its share of the documents, which is one document at least.
+    """
+    distinct = list(dict.fromkeys(documents))
+    part_of = dict.fromkeys(distinct, "train")
+    order = [distinct[number] for number in np.random.default_rng(SEED).permutation(len(distinct))]
+    for part, share in shares.items():
+        size = max(1, round(share * len(distinct)))
+        part_of |= dict.fromkeys(order[:size], part)
+        order = order[size:]
+    return part_of
 
 
 def take_fold(instances: list[Labelled], split: str, fold: int, folds: int = 5) -> list[Labelled]:
@@ -329,16 +343,14 @@ def take_fold(instances: list[Labelled], split: str, fold: int, folds: int = 5) 
     `fold` counts from 1 to `folds`. Folds come from scikit-learn's StratifiedKFold, shuffled with seed 0, so that
     labels have equal shares. Every instance is in exactly one test part; a label rarer than `folds` is in only some of
     them. If documents repeat (JMED-LLM asks several things about one), StratifiedGroupKFold keeps them together, with
-    labels in nearly equal shares. Raises StudyError if the split is neither train nor test, the fold is out of range,
-    every label is rarer than `folds`, or there are fewer documents than folds.
+    labels in nearly equal shares. Raises StudyError if every label is rarer than `folds`, or there are fewer documents
+    than folds.
     """
-    if split not in ("train", "test"):
-        raise unknown("split", split, ("train", "test"))
     labels = tuple("|".join(instance.labels) for instance in instances)
     documents = tuple(instance.sentences[-1] for instance in instances)
     label_count = max(Counter(labels).values(), default=0)
     document_count = len(set(documents))
-    if not 1 <= fold <= folds or not 2 <= folds <= min(label_count, document_count):
+    if folds > min(label_count, document_count):
         raise StudyError(
             f"no fold {fold} of {folds} of {document_count} documents; the commonest label has {label_count} instances"
         )

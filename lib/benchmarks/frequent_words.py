@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Answer, Question
@@ -14,19 +14,19 @@ Parts = Sequence[Sequence[Question]]
 
 def answer_by_frequency(dataset: Dataset, train: Sequence[Question], parts: Parts, power: float) -> list[list]:
     """Rank runs of words by their frequency in the passages times a power of their length; nothing is trained."""
-    return [[rank_runs(question, lambda run, times: times * len(run.split()) ** power) for question in part]
-            for part in parts]  # fmt: skip
+    return [[rank_runs(question, power) for question in part] for part in parts]
 
 
 def answer_in_order(dataset: Dataset, train: Sequence[Question], parts: Parts) -> list[list]:
     """Return the first runs of words of the passages, in text order."""
-    return [[rank_runs(question, lambda run, times: 0) for question in part] for part in parts]
+    return [[rank_runs(question) for question in part] for part in parts]
 
 
-def rank_runs(question: Question, weigh: Callable[[str, int], float]) -> list[Answer]:
+def rank_runs(question: Question, power: float | None = None) -> list[Answer]:
     """Return the best ANSWERS runs of words in the passages, without function words or words of the question.
 
-    `weigh` takes a run in lower case and its frequency; ties go to the run that occurs first.
+    The best are the most frequent, as in answer_by_frequency; ties go to the run that occurs first, and so do all
+    without a `power`.
     """
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # imported here because it takes seconds
 
@@ -43,4 +43,7 @@ def rank_runs(question: Question, weigh: Callable[[str, int], float]) -> list[An
                 run = passage[slice(*span)].lower()
                 counts[run] += 1
                 first_answers.setdefault(run, Answer(number, *span, 0.0))
-    return [first_answers[run] for run in sorted(counts, key=lambda run: -weigh(run, counts[run]))[:ANSWERS]]
+    runs = list(counts)
+    if power is not None:
+        runs.sort(key=lambda run: -counts[run] * len(run.split()) ** power)
+    return [first_answers[run] for run in runs[:ANSWERS]]

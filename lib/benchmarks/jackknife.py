@@ -37,15 +37,11 @@ def group_documents(dataset: Dataset, test: Sequence[Instance]) -> np.ndarray:
     """
     if isinstance(test[0], Sentence) and not any(instance.document for instance in test):
         return np.arange(len(test)) * min(GROUPS, len(test)) // len(test)
-    positions: dict[object, list[int]] = {}
-    for position, document in enumerate(dataset.list_documents(test)):
-        positions.setdefault(document, []).append(position)
-    group_of = np.empty(len(test), dtype=int)
+    documents = dataset.list_documents(test)
+    numbers = {document: number for number, document in enumerate(dict.fromkeys(documents))}
     # Random: if a file is sorted by label, dealing it out in order gives all groups the same mix and hides the scatter.
-    groups = np.random.default_rng(0).permutation(len(positions)) % min(GROUPS, len(positions))
-    for group, members in zip(groups, positions.values(), strict=True):
-        group_of[members] = group
-    return group_of
+    groups = np.random.default_rng(0).permutation(len(numbers)) % min(GROUPS, len(numbers))
+    return groups[[numbers[document] for document in documents]]
 
 
 def find_variance(scores: Sequence[float]) -> tuple[float, int]:

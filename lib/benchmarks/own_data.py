@@ -17,11 +17,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from lib import provenance
 from lib.benchmarks import brat, conll, own_tables, pubtator
-from lib.benchmarks.datasets import SPLITS, Dataset, list_data_files
+from lib.benchmarks.datasets import SEED, SPLITS, Dataset, draw_parts, list_data_files
 from lib.benchmarks.instances import Instance, Labelled, Pair, Sentence
 from lib.benchmarks.metrics import entity_sets
 from lib.errors import StudyError
@@ -40,7 +38,6 @@ UNREADABLE = ".json", ".xlsx", ".xls", ".parquet", ".zip"
 UNITS = {"tagging": "sentences", "documents": "texts"}  # family -> what its instances are, if not pairs
 SHOWN = 12  # labels that a note lists
 SHARES = {"dev": 0.1, "test": 0.2}  # shares of the documents of an undivided part
-SEED = 0  # of the order in which documents are assigned to parts
 VERSION = 1  # bumped when the same folder yields other instances or another division
 
 
@@ -170,20 +167,15 @@ def find_form(path: Path) -> str:
 def divide(instances: list[Instance], split: str, fold: int, parts: tuple[str, ...], place: str) -> list[Instance]:
     """Return one of the `parts` that a training part is cut into by document; any other split is returned whole.
 
-    SEED sets the order in which documents are assigned. Raises StudyError if there are fewer documents than parts.
+    Raises StudyError if there are fewer documents than parts.
     """
     if split not in parts:
         return instances
     names = name_documents(instances)
-    documents = list(dict.fromkeys(names))
-    if len(documents) < len(parts):
-        raise StudyError(f"{place}: {len(documents)} documents are too few for {', '.join(parts)}: give each part")
-    order = [documents[i] for i in np.random.default_rng(SEED).permutation(len(documents))]
-    part_of = dict.fromkeys(documents, parts[0])
-    for part in parts[1:]:
-        size = max(1, round(SHARES[part] * len(documents)))
-        part_of |= dict.fromkeys(order[:size], part)
-        order = order[size:]
+    document_count = len(set(names))
+    if document_count < len(parts):
+        raise StudyError(f"{place}: {document_count} documents are too few for {', '.join(parts)}: give each part")
+    part_of = draw_parts(names, {part: SHARES[part] for part in parts[1:]})
     return [instance for instance, name in zip(instances, names, strict=True) if part_of[name] == split]
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from lib.benchmarks.instances import Sentence
-from lib.errors import StudyError, unknown
+from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import find_file, read_lines
 
@@ -57,10 +57,8 @@ def read_elements(folder: Path, split: str, left_out: Counter | None = None) -> 
 def find_documents(folder: Path, split: str) -> dict[str, dict[str, Path]]:
     """Return the label files of a split, by element and PMID.
 
-    Raises StudyError if the split is unknown, an element has no files, or two files have one PMID.
+    Raises StudyError if an element has no files, or two files have one PMID.
     """
-    if split not in FOLDERS:
-        raise unknown("split", split, FOLDERS)
     documents = {}
     for element, name in ELEMENTS.items():
         label_folder = folder / "annotations/aggregated/starting_spans" / name / FOLDERS[split]
