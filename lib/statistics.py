@@ -18,12 +18,7 @@ SIGNIFICANT = 0.05
 POINTS = {"holds": "points that way", "fails": "points the other way"}
 
 Relation = Literal["beats", "as good as", "equals"]
-BOUNDS = {  # what an effect must lie between, by the margin
-    "beats": lambda margin: (0.0, np.inf),
-    "as good as": lambda margin: (-margin, np.inf),
-    "equals": lambda margin: (-margin, margin),
-}
-Chance = Callable[[float], float]
+Chance = Callable[[float, bool], float]  # that the truth is at or below a bound (True), or at or above it (False)
 Side = list[list[list[float]]]  # scores of one side: by dataset, pretraining and seed
 Samples = Sequence[tuple[float, float]]  # by dataset: variance over samples of test documents, degrees of freedom
 Curve = list[tuple[float, list[float]]]  # points: x above zero, and the scores there, one a seed
@@ -72,8 +67,7 @@ def estimate_difference(better: Side, other: Side, recipe: bool = False, samples
         return dataset_estimate
     estimates = [dataset_estimate]
     for side in (better, other):
-        means = [fmean(map(fmean, pretraining_scores)) for pretraining_scores in zip(*side, strict=True)]
-        estimates.append(estimate_mean(means))
+        estimates.append(estimate_mean(list(map(find_mean, zip(*side, strict=True)))))
     variance, freedom = add_variances([(estimate.error**2, estimate.freedom) for estimate in estimates])
     return Estimate(dataset_estimate.effect, float(np.sqrt(variance)), count_freedom(freedom, estimates))
 
@@ -156,43 +150,50 @@ def judge(estimate: Estimate, relation: Relation = "beats", margin: float = 0.0)
     half_width = -special.stdtrit(estimate.freedom, SIGNIFICANT / 2) * estimate.error
     interval = estimate.effect - half_width, estimate.effect + half_width
 
-    def find_chance(gap: float) -> float:
+    def find_chance(bound: float, below: bool) -> float:
+        gap = bound - estimate.effect if below else estimate.effect - bound
         return float(special.stdtr(estimate.freedom, gap / estimate.error)) if estimate.error else float(gap > 0)
 
-    chances = (lambda bound: find_chance(bound - estimate.effect), lambda bound: find_chance(estimate.effect - bound))
-    return {"effect": estimate.effect} | decide(interval, chances, relation, margin)
+    return {"effect": estimate.effect} | decide(interval, find_chance, relation, margin)
 
 
 def judge_median(values: list[float], threshold: float, margin: float = 0.0) -> dict:
     """Return the median with its exact 95% interval, judged as above `threshold` or, with a margin, as equal to it."""
     from scipy import stats
 
+    def find_chance(bound: float, below: bool) -> float:
+        alternative = "greater" if below else "less"
+        return stats.quantile_test(values, q=bound + threshold, alternative=alternative).pvalue
+
     interval = stats.quantile_test(values).confidence_interval()
-    chances = [lambda bound, side=side: stats.quantile_test(values, q=bound + threshold, alternative=side).pvalue
-               for side in ("greater", "less")]  # fmt: skip
-    decision = decide([end - threshold for end in interval], chances, "equals" if margin else "beats", margin)
+    decision = decide([end - threshold for end in interval], find_chance, "equals" if margin else "beats", margin)
     return {"effect": float(np.median(values))} | decision | dict(zip(("ci_low", "ci_high"), interval, strict=True))
 
 
-def decide(interval: tuple[float, float], chances: tuple[Chance, Chance], relation: Relation, margin: float) -> dict:
+def find_bounds(relation: Relation, margin: float) -> tuple[float, float]:
+    """Return what an effect must lie between.
+
+    beats: above zero. as good as: above minus the margin. equals: within the margin on both sides.
+    """
+    return 0.0 if relation == "beats" else -margin, margin if relation == "equals" else np.inf
+
+
+def decide(interval: tuple[float, float], find_chance: Chance, relation: Relation, margin: float) -> dict:
     """Return the verdict on an interval, and its p.
 
-    beats: above zero. as good as: above minus the margin. equals: within the margin on both sides. A claim `holds` if
-    the whole interval lies there, `fails` if all of it lies elsewhere; otherwise it is `undecided`. `chances`: the
-    probabilities that the truth is at or below a bound, and that it is at or above it; `p` is two-sided, twice that of
-    the verdict's bound.
+    A claim `holds` if the whole interval lies within the bounds of its relation, `fails` if all of it lies elsewhere;
+    otherwise it is `undecided`. `p` is two-sided, twice the chance at the verdict's bound.
     """
     low, high = map(float, interval)
-    lower, upper = BOUNDS[relation](margin)
-    below, above = chances
+    lower, upper = find_bounds(relation, margin)
     if lower < low and high < upper:
-        verdict, chance = "holds", below(lower)
+        verdict, chance = "holds", find_chance(lower, True)
         if np.isfinite(upper):
-            chance = max(chance, above(upper))
+            chance = max(chance, find_chance(upper, False))
     elif high < lower:
-        verdict, chance = "fails", above(lower)
+        verdict, chance = "fails", find_chance(lower, False)
     elif low > upper:
-        verdict, chance = "fails", below(upper)
+        verdict, chance = "fails", find_chance(upper, True)
     else:
         verdict, chance = "undecided", 0.5
     return {"ci_low": low, "ci_high": high, "p": min(1.0, 2 * float(chance)), "verdict": verdict}

@@ -432,7 +432,7 @@ def test_each_comparison_holds_by_the_printed_scores():
         cells = pairs.find_cells(part, in_table)
         by_set = pairs.subtract_printed(part, cells)
         printed = by_set.mean() if by_set.notna().any() else pairs.subtract_means(part, in_table, {*cells["dataset"]})
-        low, high = statistics.BOUNDS[part.relation](part.margin)
+        low, high = statistics.find_bounds(part.relation, part.margin)
         assert np.isnan(printed) or low < printed < high and (by_set > 0).sum() >= part.ahead, (key, part.names)
         unprinted |= {key} if np.isnan(printed) else set()
     assert unprinted == UNPRINTED
