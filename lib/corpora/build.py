@@ -17,7 +17,7 @@ from lib.corpora.rules import Cleaning
 from lib.errors import StudyError
 from lib.places import show_path
 
-SCHEMA = pa.schema([("id", pa.string()), ("source", pa.string()), ("text", pa.string())])
+SCHEMA = pa.schema({"id": "string", "source": "string", "text": "string"})
 VERSION = 1  # increased when the same rows and rules give a different corpus
 PART_WORDS = 1000  # a longer text is cut into parts of about this length, so that no document is a whole novel
 PHRASE = 5  # a test sentence in more documents is a stock phrase, such as a notice of competing interests, not a leak

@@ -18,8 +18,6 @@ from pathlib import Path, PurePosixPath
 
 from lxml import etree
 
-from lib.errors import StudyError
-
 Files = Iterable[tuple[str, bytes]]
 SHORTEST = 40  # words; shorter abstracts are left out
 KEY = 160  # letters and digits that identify an abstract
@@ -33,6 +31,10 @@ TEI = "{http://www.tei-c.org/ns/1.0}"
 
 def flat(text: str | None) -> str:
     return " ".join((text or "").split())
+
+
+def flat_element(element: etree._Element) -> str:
+    return flat("".join(element.itertext()))
 
 
 def parse_csv(content: bytes) -> Iterator[dict[str, str]]:
@@ -202,9 +204,9 @@ def read_full_texts(files: Files) -> Iterator[list[str]]:
             continue
         seen_numbers.add(number)
         etree.strip_elements(root, *NO_PROSE)  # with the text that follows them, as in the study's own files
-        title = [flat("".join(e.itertext())) for e in meta.iterfind("title-group/article-title")]
+        title = list(map(flat_element, meta.iterfind("title-group/article-title")))
         parts = [*meta.iterfind("abstract"), *root.iterfind("body")]
-        lines = [flat("".join(p.itertext())) for part in parts for p in part.iter("p")]
+        lines = [flat_element(paragraph) for part in parts for paragraph in part.iter("p")]
         lines = [line for line in lines if len(line.split()) >= 4]
         if count_words(lines) >= 1000:
             yield [f"# PMC{number} {licence}", *title, *lines]
@@ -232,8 +234,8 @@ def take_sample(files: Files) -> Iterator[tuple[str, bytes]]:
 
 def read_extract(files: Files) -> Iterator[list[str]]:
     """Read the articles of 150 words or more in every third file of a Wikipedia extract."""
-    for number, (_, content) in enumerate(files):
-        for article in re.findall(r"<doc [^>]*>\n(.*?)</doc>", content.decode(), re.DOTALL) if number % 3 == 0 else ():
+    for _, content in islice(files, 0, None, 3):
+        for article in re.findall(r"<doc [^>]*>\n(.*?)</doc>", content.decode(), re.DOTALL):
             lines = re.sub("<[^>]+>", "", html.unescape(article)).split("\n")
             lines = [line.strip() for line in lines if line.strip()]
             if count_words(lines) >= 150:
@@ -245,7 +247,7 @@ def read_novels(files: Files) -> Iterator[list[str]]:
     for path, content in files:
         body = etree.fromstring(content).find(f"{TEI}text/{TEI}body")
         elements = body.iter(f"{TEI}p", f"{TEI}head", f"{TEI}l")
-        lines = (flat("".join(element.itertext())) for element in elements)
+        lines = map(flat_element, elements)
         yield [f"# {PurePosixPath(path).stem}", *filter(None, lines)]
 
 
@@ -362,6 +364,4 @@ def to_text(name: str, number: int, record) -> str:
     if name.endswith(".jsonl.gz"):
         sort_names = "from" in record  # Europe PMC's records were written with sorted names
         return json.dumps(record, ensure_ascii=False, sort_keys=sort_names) + "\n"
-    if not name.endswith(".txt.gz"):
-        raise StudyError(f"{name}: no form of a file that is made here")
     return ("\n" if number else "") + "\n".join(record) + "\n"

@@ -11,15 +11,11 @@ from lib.corpora import leakage
 from lib.corpora.mesh import Mesh
 from lib.corpora.records import Document
 
-SCHEMA = pa.schema(
-    [
-        ("id", pa.string()), ("version", pa.int32()), ("deleted", pa.bool_()), ("title", pa.string()),
-        ("text", pa.string()), ("characters", pa.int32()), ("language", pa.string()),
-        ("entered", pa.string()), ("trees", pa.list_(pa.string())), ("major trees", pa.list_(pa.string())),
-        ("bands", pa.list_(pa.uint64(), 8)),
-        ("test texts", pa.list_(pa.uint32())),
-    ]
-)  # fmt: skip
+SCHEMA = pa.schema({
+    "id": "string", "version": "int32", "deleted": "bool", "title": "string", "text": "string", "characters": "int32",
+    "language": "string", "entered": "string", "trees": pa.list_(pa.string()), "major trees": pa.list_(pa.string()),
+    "bands": pa.list_(pa.uint64(), 8), "test texts": pa.list_(pa.uint32()),
+})  # fmt: skip
 VERSION = 4  # increased when the same file gives different rows: the readers, the guard, MeSH
 LONGEST = 5_000_000  # characters; a longer record is not a document but a fault in its file
 BATCH = 1000
