@@ -8,6 +8,7 @@ from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Instance, Sentence
 from lib.benchmarks.metrics import entity_sets
 from lib.benchmarks.rates import count_kinds, rates_by_kind
+from lib.benchmarks.seen import list_entities
 
 NONE = "none"  # no entity, or no label
 SHOWN = 10  # errors listed
@@ -30,23 +31,20 @@ def pair_entities(sentence: Sentence, tags: Sequence[str]) -> Pairs:
     A prediction is paired once: with the entity of the same words, else with one that it overlaps, as its type and
     `other bounds`.
     """
-    (gold,), (predicted,) = entity_sets([sentence.tags]), entity_sets([tags])
-    pairs, unpaired = [], sorted(predicted - gold, key=lambda entity: entity[1])
-    for entity in sorted(gold, key=lambda entity: entity[1]):
-        kind, first, last = entity
-        words = " ".join(sentence.words[first : last + 1])
-        if entity in predicted:
-            pairs.append((kind, kind, words))
-            continue
+    gold, predicted = list_entities(sentence, sentence.tags), list_entities(sentence, tags)
+    pairs, unpaired = [], sorted(predicted - gold, key=itemgetter(1))
+    for entity in sorted(gold, key=itemgetter(1)):
+        kind, first, last, words = entity
         overlaps = [other for other in unpaired if other[1] <= last and other[2] >= first]
-        if not overlaps:
-            pairs.append((kind, NONE, words))
-            continue
-        match = next((other for other in overlaps if other[1:] == (first, last)), overlaps[0])
-        unpaired.remove(match)
-        other_kind = match[0] if match[1:] == (first, last) else f"{match[0]}, other bounds"
+        other_kind = NONE
+        if entity in predicted:
+            other_kind = kind
+        elif overlaps:
+            match = next((other for other in overlaps if other[1:3] == (first, last)), overlaps[0])
+            unpaired.remove(match)
+            other_kind = match[0] if match[1:3] == (first, last) else f"{match[0]}, other bounds"
         pairs.append((kind, other_kind, words))
-    return pairs + [(NONE, kind, " ".join(sentence.words[first : last + 1])) for kind, first, last in unpaired]
+    return pairs + [(NONE, kind, words) for kind, _, _, words in unpaired]
 
 
 def format_labels(answer: str | float | Sequence[str]) -> str:

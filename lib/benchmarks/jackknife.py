@@ -38,10 +38,12 @@ def group_documents(dataset: Dataset, test: Sequence[Instance]) -> np.ndarray:
     if isinstance(test[0], Sentence) and not any(instance.document for instance in test):
         return np.arange(len(test)) * min(GROUPS, len(test)) // len(test)
     documents = dataset.list_documents(test)
-    numbers = {document: number for number, document in enumerate(dict.fromkeys(documents))}
+    distinct = list(dict.fromkeys(documents))
     # Random: if a file is sorted by label, dealing it out in order gives all groups the same mix and hides the scatter.
-    groups = np.random.default_rng(0).permutation(len(numbers)) % min(GROUPS, len(numbers))
-    return groups[[numbers[document] for document in documents]]
+    order = np.random.default_rng(0).permutation(len(distinct))
+    groups = order % min(GROUPS, len(distinct))
+    group_of = dict(zip(distinct, groups, strict=True))
+    return np.array([group_of[document] for document in documents])
 
 
 def find_variance(scores: Sequence[float]) -> tuple[float, int]:

@@ -70,11 +70,11 @@ def fingerprint_data(dataset: Dataset) -> str:
 def read_own_folder(folder: Path) -> OwnData:
     """Read and check all data of a folder. Raises StudyError if a model cannot be trained and tested on it."""
     dataset, form = describe_folder(folder)
+    cut_splits = [split for split in SHARES if dataset.files[split] == dataset.files["train"]]
     left_out: Counter = Counter()
     instances = {}
     for split in dataset.files:  # count a file only once if several parts share it
-        is_shared = any(dataset.files[split] == dataset.files[other] for other in instances)
-        instances[split] = dataset.load(split, left_out=Counter() if is_shared else left_out)
+        instances[split] = dataset.load(split, left_out=Counter() if split in cut_splits else left_out)
     check_part(dataset, "train", instances["train"])
     check_part(dataset, "test", instances["test"])
     dataset = replace(dataset, labels=join_some(sorted(count_labels(instances["train"]))) or "a number")
@@ -82,7 +82,6 @@ def read_own_folder(folder: Path) -> OwnData:
     notes += [f"not read: {name}" for name in list_unread(dataset, form)]
     notes += [f"left out: {number:,} {kind}" for kind, number in left_out.items() if number]
     division = []
-    cut_splits = [split for split in instances if split != "train" and dataset.files[split] == dataset.files["train"]]
     if cut_splits:
         notes.append(describe_division(dataset, cut_splits, instances))
         for split in ("train", *cut_splits):

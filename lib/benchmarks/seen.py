@@ -24,8 +24,12 @@ def count_names(train: Sequence[Sentence], test: Sequence[Sentence]) -> dict[str
     """Count a test set's entities and their distinct names, and how many of each training has."""
     train_names, test_names = find_names(train), find_names(test)
     names = [name for sentence in test for *_, name in list_entities(sentence, sentence.tags)]
-    return {"entities": len(names), "entities_seen": sum(name in train_names for name in names),
-            "names": len(test_names), "names_seen": len(test_names & train_names)}  # fmt: skip
+    return {
+        "entities": len(names),
+        "entities_seen": sum(name in train_names for name in names),
+        "names": len(test_names),
+        "names_seen": len(test_names & train_names),
+    }
 
 
 def score_seen(
