@@ -389,7 +389,7 @@ FORMATS = {
     "conll-spaces": one(conll.read_conll, "# text = a b\na B\n# of b\nb E\n", Sentence(["a", "b"], ["B", "I"])),
     "conll-merged": one(conll.read_merged, "a\tB-DNA\nb\tI-DNA\nc\tB-cell_line\nd\tO\n",
                         Sentence(["a", "b", "c", "d"], ["B", "I", "B", "O"])),
-    "conll-pico": one(conll.read_pico, PICO_LINES, Sentence(["ten", "men"], ["I-PAR", "O"], "5"),
+    "conll-pico": one(conll.read_conll, PICO_LINES, Sentence(["ten", "men"], ["I-PAR", "O"], "5"),
                       Sentence(["died"], ["I-OUT"], "5")),
     "pubtator": one(
         pubtator.read_sentences, PUBTATOR, Sentence(["Gold", "and", "gout"], ["O", "O", "B-Disease"], "12"),

@@ -23,8 +23,6 @@ def test_comments_have_other_columns_than_the_rows(tmp_path):
     for text in ("a\tO\n#\tB_D\nb\tO\n", "#\tB_D\na\tO\n", "a O\n# B_D\n"):
         with pytest.raises(StudyError, match=r"^a:[12]: .*another tag"):
             list(conll.read_conll(write(path, text)))
-    with pytest.raises(StudyError, match="^a:2: "):
-        list(conll.read_pico(write(path, "a NN O O\n# a comment\n")))
 
 
 def test_a_last_line_that_may_be_cut_off_is_refused(tmp_path):
@@ -38,7 +36,7 @@ def test_a_last_line_that_may_be_cut_off_is_refused(tmp_path):
 
 def test_made_up_forms_of_ebm_nlp_agree():
     for split in ("train", "dev", "test"):
-        instances = list(conll.read_pico(paths.MADE_UP / f"ner/ebm-nlp/{split}.txt"))
+        instances = list(conll.read_conll(paths.MADE_UP / f"ner/ebm-nlp/{split}.txt"))
         original = pico.read_elements(paths.MADE_UP / "ner/ebm-nlp-original", split)
         assert {sentence.document for sentence in original} == {sentence.document for sentence in instances}
         assert counting.element_words(original)["INT"] == counting.element_words(instances)["INT"] > 10

@@ -13,7 +13,6 @@ DOCUMENT = "-DOCSTART-"
 MARK = re.compile(rf"{DOCUMENT}(?:\s+\((\S+?)\))?(?:\s.*)?")
 TAG = re.compile(r"O|[BIESLU](?:-\S+)?")
 BIO = {"E": "I", "L": "I", "S": "B", "U": "B"}  # letters of BIOES and BILOU -> those of BIO
-PICO_TAG = re.compile(r"O|I-(?:INT|OUT|PAR)")
 ANY_WIDTH = range(2, 30)
 
 
@@ -27,7 +26,7 @@ def read_conll(path: Path) -> Iterator[Sentence]:
     sentences. Also raises it if a type occurs only in the last line and that line has no end, because the file may be
     cut off.
     """
-    return read_tagged(path, "", (2, 4), TAG, "'word<TAB>tag', the tag O, B, I, B-type or I-type")
+    return read_tagged(path, (2, 4), "'word<TAB>tag', the tag O, B, I, B-type or I-type")
 
 
 def read_any(path: Path) -> Iterator[Sentence]:
@@ -37,7 +36,7 @@ def read_any(path: Path) -> Iterator[Sentence]:
     """
     expected = ("a word and, in the last column, its tag on each line (O, B-type, I-type, or the letters of BIOES or "
                 "BILOU), or, in a table, a header with the columns text and label")  # fmt: skip
-    return read_tagged(path, "", ANY_WIDTH, TAG, expected, loose=True)
+    return read_tagged(path, ANY_WIDTH, expected, loose=True)
 
 
 def read_merged(path: Path) -> Iterator[Sentence]:
@@ -50,32 +49,21 @@ def read_merged(path: Path) -> Iterator[Sentence]:
     )
 
 
-def read_pico(path: Path) -> Iterator[Sentence]:
-    """Read EBM-NLP in SciBERT's form: `word NN O tag` with single spaces.
-
-    Marks and errors are as in read_conll; there are no comments. A word has one tag of I-INT, I-PAR, I-OUT and O,
-    because this form has no overlaps.
-    """
-    return read_tagged(path, " ", (4,), PICO_TAG, "'word NN O tag', the tag I-INT, I-PAR, I-OUT or O")
-
-
-def read_tagged(
-    path: Path, separator: str, widths: Sequence[int], tag: re.Pattern, expected: str, loose: bool = False
-) -> Iterator[Sentence]:
+def read_tagged(path: Path, widths: Sequence[int], expected: str, loose: bool = False) -> Iterator[Sentence]:
     """Read sentences from lines of cells, the word first and its tag last.
 
-    `separator`: between cells; if empty, the first row decides. `widths`: the numbers of cells allowed in the first
-    row, which all others match. `loose`: as in read_any. Raises StudyError as in read_conll, naming `expected`.
+    `widths`: the numbers of cells allowed in the first row, whose number and separator all others match. `loose`: as in
+    read_any. Raises StudyError as in read_conll, naming `expected`.
     """
     location, words, tags, document, empty = show_path(path), [], [], "", True
-    comments_allowed, newest_tag_line = not separator, 0
+    separator, newest_tag_line = "", 0
     bio_tags: dict[str, str] = {}  # tags seen -> BIO, cached because matching each takes as long as all else
     for number, line in read_lines(path):
         mark = line.startswith(DOCUMENT) and MARK.fullmatch(line)
         if line.strip() and not mark:
             delimiter = separator or ("\t" if "\t" in line else " ")
             *cells, tag_cell = line.split() if loose and delimiter == " " else line.split(delimiter)
-            if tag_cell not in bio_tags and tag.fullmatch(tag_cell):
+            if tag_cell not in bio_tags and TAG.fullmatch(tag_cell):
                 bio_tags[tag_cell] = BIO.get(tag_cell[0], tag_cell[0]) + tag_cell[1:]
                 newest_tag_line = number
             fits = len(cells) + 1 in widths and cells[0] != ""
@@ -83,7 +71,7 @@ def read_tagged(
                 words.append(cells[0])
                 tags.append(bio_tags[tag_cell])
                 separator, widths = delimiter, (len(cells) + 1,)
-            elif not (comments_allowed and line.startswith("#") and (not fits or not separator and delimiter == " ")):
+            elif not (line.startswith("#") and (not fits or not separator and delimiter == " ")):
                 problem = "another tag" if fits else f"{len(cells) + 1} column(s)"
                 raise StudyError(f"{location}:{number}: expected {expected}; found {problem}")
             continue
@@ -94,10 +82,7 @@ def read_tagged(
             document = mark[1] or (f"line {number}" if loose else "")
     if words:
         seen_once = (
-            comments_allowed
-            and newest_tag_line == number
-            and tag_cell != "O"
-            and [tag[2:] for tag in bio_tags].count(tag_cell[2:]) == 1
+            newest_tag_line == number and tag_cell != "O" and [tag[2:] for tag in bio_tags].count(tag_cell[2:]) == 1
         )
         if seen_once and not ends_with_line(path):
             raise StudyError(f"{location}:{number}: the last line has a type of its own and no end; was the file cut "

@@ -249,8 +249,7 @@ class Dataset:
                 return answer_metrics.ranking_scores(list(map(int, gold)), predicted, groups)
             case "strict-span-f1":
                 metrics.check_tags(gold, predicted)
-                documents = [item.document or number for number, item in enumerate(instances)]
-                sides = []
+                documents, sides = self.list_documents(instances), []
                 for side in (gold, predicted):
                     tags = defaultdict(list)  # per document, because parts of a mention may be in several sentences
                     for document, sentence_tags in zip(documents, side, strict=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 from lxml import etree
 
 from lib.benchmarks.instances import Mention, Relation
-from lib.benchmarks.tabular import DDI_LABELS
+from lib.benchmarks.tabular import DDI_LABELS, check_label, collect
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import parse_xml, read_members, read_names
@@ -15,7 +15,6 @@ from lib.reading import parse_xml, read_members, read_names
 # Folders in a split list -> folders in the zip, which also has the test set of another task.
 DDI = {"train_dataset": "DDICorpus/Train", "test_dataset": "DDICorpus/Test/Test for DDI Extraction task"}
 DDI_FILE = re.compile(r"(train_dataset|test_dataset)(/(?:DrugBank|MedLine)/[^/\\]+\.xml)")
-DDI_TYPES = tuple(label.removeprefix("DDI-") for label in DDI_LABELS[1:])
 OFFSETS = re.compile(r"[0-9]{1,9}-[0-9]{1,9}(;[0-9]{1,9}-[0-9]{1,9})*")
 
 
@@ -35,26 +34,25 @@ def read_ddi(corpus: Path, split_list: Path) -> list[Relation]:
     beside them), a pair has an unknown mention, or an id is repeated. Source: Herrero-Zazo et al. 2013; BLURB's
     division (Gu et al. 2021, 2.3.3).
     """
-    relations: dict[str, Relation] = {}
+    return collect(split_list, read_drug_pairs(corpus, split_list))
+
+
+def read_drug_pairs(corpus: Path, split_list: Path) -> Iterator[tuple[str, Relation]]:
+    """Yield the drug pairs with their places. Raises StudyError as in read_ddi."""
     for location, document, sentence in ddi_sentences(corpus, split_list):
         text = sentence.get("text", "")
         drugs = read_drugs(location, sentence)
         for pair in sentence.iterfind("pair"):
             id, first_id, second_id = pair.get("id", ""), pair.get("e1"), pair.get("e2")
-            interacts, kind = pair.get("ddi"), pair.get("type")
-            if not id or id in relations:
-                raise StudyError(f"{location}: pair {id or len(relations) + 1} has no id of its own")
+            place = f"{location}: pair {id}"
             if first_id == second_id or first_id not in drugs or second_id not in drugs:
-                raise StudyError(f"{location}: pair {id} names an unknown entity")
-            if interacts not in ("true", "false") or kind not in (None, *DDI_TYPES):
-                expected = f"expected ddi true or false, and the type {', '.join(DDI_TYPES)} or none"
-                raise StudyError(f"{location}: pair {id}: {expected}")
-            label = f"DDI-{kind}" if interacts == "true" and kind else "DDI-false"
+                raise StudyError(f"{place} names an unknown entity")
+            interacts = check_label(place, pair.get("ddi"), ("true", "false"))
+            label = "DDI-false"
+            if interacts == "true" and pair.get("type"):
+                label = check_label(place, f"DDI-{pair.get('type')}", DDI_LABELS)
             first, second = sorted((drugs[first_id], drugs[second_id]), key=lambda drug: drug.start)
-            relations[id] = Relation(id, text, first, second, label, document=document)
-    if not relations:
-        raise StudyError(f"{show_path(split_list)}: no pair in its files")
-    return list(relations.values())
+            yield place, Relation(id, text, first, second, label, document=document)
 
 
 def read_drugs(place: str, sentence: etree._Element) -> dict[str, Mention]:

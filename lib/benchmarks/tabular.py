@@ -12,9 +12,6 @@ from lib.benchmarks.instances import Instance, Labelled, Mention, Pair, Relation
 from lib.errors import StudyError
 from lib.reading import name_file, read_csv, read_json_rows, read_lines, read_rows
 
-YES_NO = ("yes", "no")
-YES_NO_MAYBE = ("yes", "no", "maybe")
-INFERENCE = ("entailment", "contradiction", "neutral")
 CHEMPROT_LABELS = ("false", "CPR:3", "CPR:4", "CPR:5", "CPR:6", "CPR:9")  # in the order of Lim and Kang's numbers
 DDI_LABELS = ("DDI-false", "DDI-mechanism", "DDI-effect", "DDI-advise", "DDI-int")
 LIM_MEMBERS = {"train": "training_SNLIformat", "dev": "develop_SNLIformat", "test": "test_SNLIformat"}
@@ -47,7 +44,8 @@ def read_medsts(path: Path) -> list[Pair]:
 
 def read_mednli(path: Path) -> list[Pair]:
     """Read MedNLI: premise and hypothesis. Source: Romanov and Shivade 2018."""
-    return read_pairs(path, "pairID sentence1 sentence2 gold_label", INFERENCE, in_json=True)
+    labels = ("entailment", "contradiction", "neutral")
+    return read_pairs(path, "pairID sentence1 sentence2 gold_label", labels, in_json=True)
 
 
 def read_pubmedqa(path: Path) -> list[Pair]:
@@ -55,7 +53,7 @@ def read_pubmedqa(path: Path) -> list[Pair]:
 
     Source: Gu et al. 2021, 2.3.6.
     """
-    return read_pairs(path, "id sentence1 sentence2 label", YES_NO_MAYBE, in_json=True)
+    return read_pairs(path, "id sentence1 sentence2 label", ("yes", "no", "maybe"), in_json=True)
 
 
 def read_yesno(path: Path) -> list[Pair]:
@@ -63,7 +61,7 @@ def read_yesno(path: Path) -> list[Pair]:
 
     Source: Gu et al. 2021, section 2.3.6.
     """
-    return read_pairs(path, "id question snippets label", YES_NO, header=False)
+    return read_pairs(path, "id question snippets label", ("yes", "no"), header=False)
 
 
 def read_yesno_ideal(path: Path) -> list[Pair]:
@@ -217,9 +215,7 @@ def read_dummified(
             places = find_dummies(location, text, dummies, alone)
             id_parts = [str(number)] if id_column == "-" else [row[name] for name in id_names]
             mention_ids = id_parts[1:] or ["", ""]
-            mentions = []
-            for mention_id, (kind, start, end) in zip(mention_ids, places, strict=True):
-                mentions.append(Mention(mention_id, kind, start, end))
+            mentions = [Mention(mention_id, *place) for mention_id, place in zip(mention_ids, places, strict=True)]
             id = ".".join(id_parts) if all(id_parts) else ""
             document = ""
             if id.count(".") > 1:
@@ -244,11 +240,7 @@ def find_dummies(at: str, text: str, dummies: tuple[str, str], alone: tuple[str,
     elif sorted(words) != sorted(dummies):
         expected = " and ".join(dummies)
         raise StudyError(f"{at}: expected {expected}, found {len(matches)} dummies")
-    places = []
-    for word, match in zip(words, matches, strict=True):
-        start, end = match.span()
-        places.append((KINDS[word], start, end))
-    return places
+    return [(KINDS[word], *match.span()) for word, match in zip(words, matches, strict=True)]
 
 
 def drop_commas(at: str, text: str) -> str:
