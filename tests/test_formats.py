@@ -7,8 +7,6 @@ import bz2
 import gzip
 import re
 import tempfile
-import warnings
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -125,9 +123,9 @@ DAMAGES = [
     ("ddi", ddi(sentence("secret", TWO).replace("e1", "e0")), "entity 2: no id of its own"),
     ("ddi", ddi(sentence("secret", TWO, f"e0 e7 {FALSE}")), "a b.xml: pair p0 names an unknown entity"),
     ("ddi", ddi(sentence("secret", TWO, f"e0 e0 {FALSE}")), "pair p0 names an unknown entity"),
-    ("ddi", ddi(sentence("secret", TWO, 'e0 e1 ddi="true" type="secret"')), "and the type mechanism, effect"),
-    ("ddi", ddi(2 * sentence("secret", TWO, f"e0 e1 {FALSE}")), "pair p0 has no id of its own"),
-    ("ddi", ddi(sentence("secret", TWO)), "files.tsv: no pair in its files"),
+    ("ddi", ddi(sentence("secret", TWO, 'e0 e1 ddi="true" type="secret"')), "p0: expected the label DDI-false, DDI-me"),
+    ("ddi", ddi(2 * sentence("secret", TWO, f"e0 e1 {FALSE}")), "pair p0: an id that is empty or came before"),
+    ("ddi", ddi(sentence("secret", TWO)), "files.tsv: no rows in the file"),
     ("ddi", ddi("secret"), "a b.xml: not a document with sentences"),
     ("ddi", ddi("<sentence text='secret'>"), "a b.xml:1: not well-formed XML"),
     ("ddi", ddi("<sentence text='a'>&x;</sentence>", ENTITY), "entities of its own"),
@@ -141,10 +139,7 @@ DAMAGES = [
     ("hoc", hoc({"labels/1.txt": "< <"}), "corpus.tar.gz: document 1: 3 sentences and 2 annotations"),
     ("hoc", hoc({"labels/2.txt": f"<{SECRET}--x"}), "corpus.tar.gz: document 2: a label that is none"),
     ("hoc", hoc({"text/2.txt": b"caf\xe9\n"}), "corpus.tar.gz: document 2, text:1: not UTF-8 text"),
-    ("hoc", hoc({f"../{SECRET}": "x"}), "corpus.tar.gz: has links, names twice or paths that lead outside: refused"),
-    ("hoc", hoc({f"/{SECRET}": "x"}), "corpus.tar.gz: has links, names twice or paths that lead outside: refused"),
-    ("hoc", hoc({}, link="/etc/hostname"), "corpus.tar.gz: has links"),
-    ("lim", zipped({"dev": lim(), f"a/../../{SECRET}": "x"}), "file: has links, names twice or paths that lead outsid"),
+    ("hoc", {"list.tsv": "9.txt"} | hoc({}, link="/etc/hostname"), "corpus.tar.gz: text/9.txt: no such member"),
     # Questions.
     ("squad", f'{{"data": ["{SECRET}', "file: Invalid JSON: EOF"),
     ("squad", "[" * 100_000, "file: Invalid JSON: recursion limit"),
@@ -152,7 +147,7 @@ DAMAGES = [
     ("squad", '{"data": [{"paragraphs": [{"context": "A"}]}]}', PLACE + ".qas: Field required"),
     ("squad", squad(("a", " ", SECRET, [])), PLACE + ".qas[0].question: String should match"),
     ("squad", squad(("a", "A?", SECRET, [])), PLACE + ".qas[0]: no answers"),
-    ("squad", squad(FIRST, FIRST), "file: data[0].paragraphs[1].qas[0]: an id that came before"),
+    ("squad", squad(FIRST, FIRST), "file: data[0].paragraphs[1].qas[0]: an id that is empty or came before"),
     ("squad", squad(("a", "A?", SECRET, [(SECRET, 1)])), PLACE + ": qas[0]: an answer is"),
     ("squad", squad(("a", "A?", SECRET, [(SECRET[-3:], -3)])), PLACE + ": qas[0]: an answer is"),
     ("bioasq", squad((SECRET, "A?", "B", None)), PLACE + ".qas[0]: expected an id such as"),
@@ -169,13 +164,11 @@ DAMAGES = [
       for tag in ("X-secret", "B-", "")),
     ("conll", "a O\nsecret\tO\n", "file:2: expected 'word<TAB>tag', the tag O, B, I, B-type or I-type; found 1 column"),
     ("conll", "-DOCSTART-\tO\n\n", "file: no sentences"),
-    *(("conll-pico", f"{line}\n", "file:1: expected 'word NN O tag', the tag I-INT, I-PAR, I-OUT or O")
-      for line in ("secret NN O", "secret NN O I-INT|I-PAR")),
     ("pubtator", "\n\n", "file: no abstracts"),
     ("pubtator", "1|t|secret\n2|a|secret\n", "file:1: expected 'PMID|t|title' and 'PMID|a|abstract' of one PMID"),
     ("pubtator", HEAD + "2\t0\t6\tsecret\tDisease\tD1\n", "file:3: expected a line of PMID 1"),
     ("pubtator", HEAD + "1\t0\t6\tsecret\tDisease\n", "file:3: expected a mention of 6 or 7 columns"),
-    ("pubtator", HEAD + "1\t0\t6\tsecret\tsecret\tD1\n", "file:3: expected a type of Chemical"),
+    ("pubtator", HEAD + "1\t0\t6\tsecret\tsecret\tD1\n", "file:3: expected the label Chemical"),
     ("pubtator", HEAD + f"1\t0\t{LONG}\tsecret\tDisease\tD1\n", "file:3: expected two offsets"),
     ("pubtator", HEAD + "1\t1\t6\tsecret\tDisease\tD1\n", "file:3: the text has other words at 1 to 6"),
     ("pubtator", HEAD + "1\t6\t6\t\tDisease\tD1\n", "file:3: the text has other words at 6 to 6"),
@@ -210,7 +203,7 @@ DAMAGES = [
                    "note.txt||Disease_Disorder||C1||0||6||3||9\n")),
     ("share-clef", {"notes/note.txt": " \n"}, "note.txt: empty file"),
     ("share-clef", {"gold/other.pipe.txt": ""}, "other.pipe.txt: no note of this name"),
-    ("share-clef", {"gold/note.txt": ""}, "note.txt: the note has annotations in another file too"),
+    ("share-clef", {"gold/note.txt": ""}, "note.txt: another file has this name too"),
     ("share-clef", {"gold/note.pipe.txt": None}, "note.txt: no annotations in gold"),
     ("share-clef", {"notes/note.txt": None}, "no .txt files in notes"),
     ("share-clef-xml", xml('<mention id="m1"/>', ""), "knowtator.xml:3: an annotation of no class"),
@@ -223,7 +216,7 @@ DAMAGES = [
     ("ebm-nlp", {"documents/10.tokens": None}, "no file 10.tokens"),
     ("ebm-nlp", {"documents/10.tokens": "secret secret"}, "10.AGGREGATED.ann: 1 labels for 2 words"),
     ("ebm-nlp", {f"{LABELS}/train/10.AGGREGATED.ann": "secret"}, "10.AGGREGATED.ann: expected labels 0 to 9"),
-    ("ebm-nlp", {f"{LABELS}/train/10_AGGREGATED.ann": "0"}, "two files of one PMID"),
+    ("ebm-nlp", {f"{LABELS}/train/10_AGGREGATED.ann": "0"}, "another file has this name too"),
     ("ebm-nlp", {f"{LABELS}/test/gold/11.AGGREGATED.ann": None}, "no labels in gold"),
 ]  # fmt: skip
 MAY_BE_EMPTY = ("note.con", "note.rel", "note.pipe.txt", "gold/note.txt")  # if a note has no mentions
@@ -304,15 +297,3 @@ def test_a_disk_error_is_not_reported_as_damage(tmp_path):
     (tmp_path / FILE).write_text("a")
     with pytest.raises(OSError, match="No space left"), reading.open_bytes(tmp_path / FILE):
         raise OSError(28, "No space left")
-
-
-def test_zips_with_links_or_repeated_names_are_refused(tmp_path):
-    link = zipfile.ZipInfo("link")
-    link.external_attr = 0o120777 << 16
-    for members in ([("a", ""), (link, "a")], [("a", ""), ("a", "")]):
-        with zipfile.ZipFile(tmp_path / FILE, "w") as archive, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the name that comes twice
-            for name, text in members:
-                archive.writestr(name, text)
-        with pytest.raises(StudyError, match="has links, names twice"):
-            reading.read_members(tmp_path / FILE, ["a"])

@@ -15,11 +15,12 @@ from pathlib import Path
 from lib.benchmarks.instances import Mention, Relation, Sentence
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import read_lines
+from lib.reading import index_files, read_lines
 
 TYPES = ("problem", "test", "treatment")
 LABELS = ("TrIP", "TrWP", "TrCP", "TrAP", "TrNAP", "TeRP", "TeCP", "PIP")
 NO_RELATION = "false"  # BLUE's name for it
+WORD = re.compile(r"^(?=\s)|\S+")  # a space at the beginning of a line gives an empty first word
 PLACE = r'c="(.*)" ([0-9]{1,6}):([0-9]{1,6}) ([0-9]{1,6}):([0-9]{1,6})'
 CONCEPT = re.compile(PLACE + r'\|\|t="([a-z]+)"')
 RELATION = re.compile(PLACE + r'\|\|r="([A-Za-z]+)"\|\|' + PLACE)
@@ -76,7 +77,8 @@ def read_concept_notes(folders: tuple[Path, ...], relations: bool = True) -> Ite
         lines = [line for _, line in read_lines(text)]
         if not any(line.strip() for line in lines):
             raise StudyError(f"{show_path(text)}: empty file")
-        note = Note(name, lines, [find_line_words(line) for line in lines], {}, {})
+        words = [[word.span() for word in WORD.finditer(line)] for line in lines]
+        note = Note(name, lines, words, {}, {})
         add_concepts(note, concepts)
         for path in related:
             add_relations(note, path)
@@ -88,16 +90,14 @@ def gather_files(folders: tuple[Path, ...], end: str, *subfolders: str) -> dict[
 
     Raises StudyError if there are none, or two of one name.
     """
-    by_name: dict[str, Path] = {}
+    paths = []
     for folder in folders:
-        files = (sorted((folder / name).glob(f"*{end}")) for name in subfolders)
-        for path in next(filter(None, files), ()):
-            if by_name.setdefault(path.name.removesuffix(end), path) is not path:
-                raise StudyError(f"{show_path(path)}: another folder has a file of this name; name each folder once")
-    if not by_name:
+        files = (list((folder / name).glob(f"*{end}")) for name in subfolders)
+        paths += next(filter(None, files), [])
+    if not paths:
         folder_names = ", ".join(map(show_path, folders))
         raise StudyError(f"no {end} files in {folder_names}; set STUDY_DATA to a folder that holds the release")
-    return by_name
+    return index_files(paths, re.compile(f"(.*){re.escape(end)}"))
 
 
 def add_concepts(note: Note, path: Path) -> None:
@@ -134,12 +134,6 @@ def match_lines(
         yield number, location, match
 
 
-def find_line_words(line: str) -> list[tuple[int, int]]:
-    """Return the (start, end) of each word of a line; a leading space gives an empty first word."""
-    empty = [(0, 0)] if line[:1].isspace() else []
-    return empty + [word.span() for word in re.finditer(r"\S+", line)]
-
-
 def find_words_at(place: str, note: Note, cells: tuple[str, ...]) -> Place:
     """Return the place that `text line:word line:word` points at. Raises StudyError if the text is not there."""
     concept_text, *numbers = cells
@@ -160,19 +154,14 @@ def tag_note(note: Note) -> Iterator[Sentence]:
     """Yield the non-blank lines of a note with BIO tags. Raises StudyError if concepts overlap."""
     tags = [["O"] * len(words) for words in note.words]
     for (line_number, first, last), concept in note.concepts.items():
-        line_tags = tags[line_number]
-        places = range(first, last + 1)
-        if any(line_tags[place] != "O" for place in places):
+        line_tags, kind = tags[line_number], concept.kind.lower()
+        if set(line_tags[first : last + 1]) != {"O"}:
             raise StudyError(f"{note.name}.con: concept {concept.id} overlaps another; leave one of them out")
-        kind = concept.kind.lower()
-        for place in places:
-            line_tags[place] = f"I-{kind}"
-        line_tags[first] = f"B-{kind}"
+        line_tags[first : last + 1] = [f"B-{kind}", *[f"I-{kind}"] * (last - first)]
     for line, spans, line_tags in zip(note.lines, note.words, tags, strict=True):
-        if spans[:1] == [(0, 0)]:  # the empty first word
-            spans = spans[1:]
-            line_tags = line_tags[1:]
         words = [line[start:end] for start, end in spans]
+        if words[:1] == [""]:
+            words, line_tags = words[1:], line_tags[1:]
         if words:
             yield Sentence(words, line_tags, note.name)
 

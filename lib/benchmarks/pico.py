@@ -10,7 +10,7 @@ from pathlib import Path
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import find_file, read_lines
+from lib.reading import find_file, index_files, read_lines
 
 ELEMENTS = {"INT": "interventions", "OUT": "outcomes", "PAR": "participants"}  # in the order of a joined tag
 FOLDERS = {"train": "train", "dev": "train", "test": "test/gold"}
@@ -37,7 +37,8 @@ def read_elements(folder: Path, split: str, left_out: Counter | None = None) -> 
     files = find_documents(folder, split)
     dev_list = folder / "dev.txt"
     dev = {line.strip() for _, line in read_lines(dev_list) if line.strip()} if dev_list.is_file() else set()
-    all_pmids, complete = (combine(*map(set, files.values())) for combine in (set.union, set.intersection))
+    all_pmids = set().union(*files.values())
+    complete = all_pmids.intersection(*files.values())
     test = set() if split == "test" else set().union(*find_documents(folder, "test").values())
     pmids = complete - test
     if left_out is not None and split != "dev":
@@ -62,12 +63,9 @@ def find_documents(folder: Path, split: str) -> dict[str, dict[str, Path]]:
     documents = {}
     for element, name in ELEMENTS.items():
         label_folder = folder / "annotations/aggregated/starting_spans" / name / FOLDERS[split]
-        files = [(FILE.fullmatch(path.name), path) for path in sorted(label_folder.glob("*"))]
-        documents[element] = {match[1]: path for match, path in files if match}
+        documents[element] = index_files(label_folder.glob("*"), FILE)
         if not documents[element]:
             raise StudyError(f"no labels in {show_path(label_folder)}; set STUDY_DATA to a folder that holds EBM-NLP")
-        if len(documents[element]) != sum(match is not None for match, _ in files):
-            raise StudyError(f"{show_path(label_folder)}: two files of one PMID; leave one of them out")
     return documents
 
 

@@ -3,13 +3,14 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from lib.benchmarks import standoff
 from lib.benchmarks.instances import Mention, Sentence
 from lib.benchmarks.standoff import OFFSET
+from lib.benchmarks.tabular import check_label
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import ends_with_line, read_lines
@@ -19,6 +20,7 @@ KINDS = {"Chemical": "CHEMICAL"} | dict.fromkeys(
     ("Disease", "SpecificDisease", "DiseaseClass", "Modifier", "CompositeMention"), "DISEASE"
 )
 HEAD = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
+BOTH_HEADS = re.compile(r"([^|\t\n]+)\|t\|(.*)\n\1\|a\|(.*)")  # title and abstract of one PMID
 
 
 class Abstract(NamedTuple):
@@ -62,10 +64,11 @@ def read_abstracts(path: Path, left_out: Counter | None = None) -> Iterator[Abst
 
 def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None) -> Abstract:
     """Parse a record, given as its lines with their `file:line`. Raises StudyError as in read_abstracts."""
-    heads = [HEAD.fullmatch(line) for _, line in record[:2]]
-    if not all(heads) or [head[2] for head in heads] != ["t", "a"] or len({head[1] for head in heads}) != 1:
+    head = BOTH_HEADS.fullmatch("\n".join(line for _, line in record[:2]))
+    if not head:
         raise StudyError(f"{record[0][0]}: expected 'PMID|t|title' and 'PMID|a|abstract' of one PMID")
-    pmid, text, mentions = heads[0][1], f"{heads[0][3]}\n{heads[1][3]}", []
+    pmid, title, abstract = head.groups()
+    text, mentions = f"{title}\n{abstract}", []
     for location, line in record[2:]:
         cells = line.split("\t")
         if cells[0] != pmid:
@@ -79,21 +82,21 @@ def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None) -> A
             cells.append("")
         if len(cells) not in (6, 7):
             raise StudyError(f"{location}: expected a mention of 6 or 7 columns or a CID relation of 4")
-        mention = parse_mention(location, cells, text, KINDS if left_out is None else {cells[4]: cells[4]})
+        if left_out is None:
+            cells[4] = check_label(location, cells[4], KINDS)
+        mention = parse_mention(location, cells, text)
         if mention in mentions:
             raise StudyError(f"{location}: the mention at {mention.start} to {mention.end} is there twice")
         mentions.append(mention)
     return Abstract(pmid, compose_letters(text), mentions)
 
 
-def parse_mention(place: str, cells: list[str], text: str, kinds: Mapping[str, str]) -> Mention:
+def parse_mention(place: str, cells: list[str], text: str) -> Mention:
     _, first, last, words, kind, concept = cells[:6]
-    if kind not in kinds:
-        raise StudyError(f"{place}: expected a type of {', '.join(kinds)}")
     start, end = standoff.find_span(place, text, first, last, words)
     before = compose_letters(text[:start])
     until = compose_letters(text[:end])
-    return Mention(concept.strip(), kinds[kind], len(before), len(until))
+    return Mention(concept.strip(), kind, len(before), len(until))
 
 
 def compose_letters(text: str) -> str:

@@ -3,13 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from lib.benchmarks.instances import Answer, Question, Span
+from lib.benchmarks.tabular import collect
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import read_text
@@ -86,14 +86,14 @@ def read_squad(path: Path) -> list[Question]:
     Raises StudyError if the JSON has another shape, a text is blank, an id is repeated, an entry has no answers, or an
     answer is not at its offset. Source: Rajpurkar et al. 2016.
     """
-    questions = {}
-    for location, entry, context in list_contexts(path, parse_questions(path)):
-        if entry.id in questions:
-            raise StudyError(f"{location}: an id that came before")
-        if not entry.answers:
-            raise StudyError(f"{location}: no answers")
-        questions[entry.id] = merge(entry.id, [(entry, context)])
-    return list(questions.values())
+
+    def questions() -> Iterator[tuple[str, Question]]:
+        for location, entry, context in list_contexts(path, parse_questions(path)):
+            if not entry.answers:
+                raise StudyError(f"{location}: no answers")
+            yield location, merge(entry.id, [(entry, context)])
+
+    return collect(path, questions())
 
 
 def read_bioasq_squad(*files: Path, left_out: Counter | None = None) -> list[Question]:
@@ -123,14 +123,10 @@ def read_bioasq_squad(*files: Path, left_out: Counter | None = None) -> list[Que
                 raise StudyError(f"{location}: another question under an id that came before")
             entries[int(match[2])] = entry, context
             batches[match[1]] = path.name
-    merged = []
-    for id, entries in questions.items():
-        question = merge(id, [entry for _, entry in sorted(entries.items())], batches[id])
-        if golden_answers:
-            answers = golden_answers[id]
-            question = replace(question, answers=answers, spans=find_spans(question.passages, answers))
-        merged.append(question)
-    return merged
+    return [
+        merge(id, [entry for _, entry in sorted(entries.items())], batches[id], golden_answers.get(id))
+        for id, entries in questions.items()
+    ]
 
 
 def collect_golden(contents: dict[Path, QuestionFile], left_out: Counter | None = None) -> dict[str, tuple[str, ...]]:
@@ -204,13 +200,20 @@ def list_contexts(path: Path, content: QuestionFile) -> Iterator[tuple[str, Aske
                 )
 
 
-def merge(id: str, entries: list[tuple[AskedContext, str]], batch: str = "") -> Question:
-    """Merge entries, one per passage, into one question; answers and spans are in order and without duplicates."""
+def merge(
+    id: str, entries: list[tuple[AskedContext, str]], batch: str = "", golden: tuple[str, ...] | None = None
+) -> Question:
+    """Merge entries, one per passage, into one question; answers and spans are in order and without duplicates.
+
+    `golden`: answers to take, with all places where they occur, instead of those of the entries.
+    """
+    question, passages = entries[0][0].question, tuple(context for _, context in entries)
+    if golden is not None:
+        return Question(id, question, passages, golden, find_spans(passages, golden), batch)
     spans = [
         Span(number, answer.answer_start, answer.answer_start + len(answer.text))
         for number, (entry, _) in enumerate(entries)
         for answer in entry.answers
     ]
     answers = dict.fromkeys(answer.text for entry, _ in entries for answer in entry.answers)
-    passages = tuple(context for _, context in entries)
-    return Question(id, entries[0][0].question, passages, tuple(answers), tuple(dict.fromkeys(spans)), batch)
+    return Question(id, question, passages, tuple(answers), tuple(dict.fromkeys(spans)), batch)

@@ -16,7 +16,7 @@ from lib.benchmarks.instances import Sentence
 from lib.benchmarks.standoff import OFFSET, Annotation
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import open_bytes, parse_xml, read_lines, read_text
+from lib.reading import index_files, open_bytes, parse_xml, read_lines, read_text
 
 FOLDER = "ner/share-clef-2013"
 TRAINING = f"{FOLDER}/Task1TrainSetCorpus199/ALLREPORTS", f"{FOLDER}/Task1TrainSetGOLD199knowtatorehost"
@@ -69,29 +69,21 @@ def read_marked_notes(
     note_names = {line.strip() for _, line in read_lines(names) if line.strip()} if names else {*text_paths}
     if unknown := note_names - text_paths.keys():  # not quoted, because a wrong file given as the list may hold text
         raise StudyError(f"{show_path(notes)}: no note for {len(unknown)} of {len(note_names)} names; check their list")
-    files = find_annotations(annotations)
+    files = index_files(annotations.glob("*"), FILE)
     if strays := sorted(files.keys() - text_paths.keys()):
         raise StudyError(f"{show_path(files[strays[0]])}: no note of this name in {show_path(notes)}")
     by_name = {}
-    for name in (name for name in text_paths if name in note_names):
+    for name, text_path in text_paths.items():
+        if name not in note_names:
+            continue
         if name not in files:
-            raise StudyError(f"{show_path(text_paths[name])}: no annotations in {show_path(annotations)}")
-        text, path = read_text(text_paths[name]), files[name]
+            raise StudyError(f"{show_path(text_path)}: no annotations in {show_path(annotations)}")
+        text, path = read_text(text_path), files[name]
         if not text.strip():
-            raise StudyError(f"{show_path(text_paths[name])}: empty file")
+            raise StudyError(f"{show_path(text_path)}: empty file")
         mentions = read_knowtator(path) if path.suffix == ".xml" else read_pipes(path, name)
         by_name[name] = text, [make_mention(len(text), *mention) for mention in mentions]
     return by_name
-
-
-def find_annotations(folder: Path) -> dict[str, Path]:
-    """Return the annotation files of a folder by note name. Raises StudyError if a note has two."""
-    files: dict[str, Path] = {}
-    for path in sorted(folder.glob("*")):
-        match = FILE.fullmatch(path.name)
-        if match and files.setdefault(match[1], path) is not path:
-            raise StudyError(f"{show_path(path)}: the note has annotations in another file too; leave one out")
-    return files
 
 
 def read_pipes(path: Path, name: str) -> Iterator[RawMention]:
