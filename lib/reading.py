@@ -181,8 +181,7 @@ def read_rows(path: Path, columns: str, header: bool = True, member: str = "") -
     as in read_columns.
     """
     names = columns.split()
-    for location, cells in read_columns(path, len(names), columns if header else "", member):
-        yield location, dict(zip(names, cells, strict=True))
+    return name_cells(names, read_columns(path, len(names), columns if header else "", member))
 
 
 def read_json_rows(path: Path, columns: str) -> Iterator[tuple[str, dict]]:

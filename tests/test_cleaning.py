@@ -94,7 +94,7 @@ def test_headings_have_the_tree_numbers_of_both_releases(tables):
 @each(
     ("content", "message"),
     [("a\tb\n", r"mesh2017-tree\.tsv\.gz:1: no column Desc Ui, Term, Tree Number"),
-     ("Tree Number\tDesc Ui\tTerm\nC04\tD1\n", r"mesh2017-tree\.tsv\.gz:2: too few columns")],
+     ("Tree Number\tDesc Ui\tTerm\nC04\tD1\n", r"mesh2017-tree\.tsv\.gz:2: expected 3 columns, found 2")],
 )  # fmt: skip
 def test_a_malformed_mesh_table(tables, content, message):
     (tables / "mesh2017-tree.tsv.gz").write_text(content)

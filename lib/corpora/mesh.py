@@ -9,7 +9,7 @@ from lib.corpora.records import Heading
 from lib.corpora.rules import Selection
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import read_lines
+from lib.reading import name_cells, read_csv_cells
 
 # Columns with tree number, UI and name in the tables of two releases.
 COLUMNS = ("Tree Number", "Desc Ui", "Term"), ("mesh_tree_number", "mesh_id", "mesh_name")
@@ -30,16 +30,13 @@ class Mesh:
         """
         trees_by_key = defaultdict(set)
         for path in tables:
-            rows = ([cell.strip('"') for cell in line.split("\t")] for _, line in read_lines(path))
-            header = next(rows, [])
+            rows = read_csv_cells(path, delimiter="\t")
+            _, header = next(rows, ("", []))
             columns = min(COLUMNS, key=lambda columns: len({*columns} - {*header}))
             if missing := sorted({*columns} - {*header}):
                 raise StudyError(f"{show_path(path)}:1: no column {', '.join(missing)}")
-            positions = [header.index(column) for column in columns]
-            for number, cells in enumerate(rows, start=2):
-                if len(cells) <= max(positions):
-                    raise StudyError(f"{show_path(path)}:{number}: too few columns: was the file cut off?")
-                tree, ui, name = (cells[i] for i in positions)
+            for _, row in name_cells(header, rows):
+                tree, ui, name = (row[column] for column in columns)
                 trees_by_key[ui].add(tree)
                 trees_by_key[name.lower()].add(tree)
         return cls({key: tuple(sorted(trees)) for key, trees in trees_by_key.items()})
