@@ -58,7 +58,7 @@ def squad_scores(gold: Sequence[Collection[str]], predicted: Sequence[str]) -> S
 
 def normalise_answer(text: str) -> str:
     """Return a text in lower case, without ASCII punctuation, then without articles, single-spaced (SQuAD v1.1)."""
-    unpunctuated = "".join(letter for letter in text.lower() if letter not in string.punctuation)
+    unpunctuated = text.lower().translate(str.maketrans("", "", string.punctuation))
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", unpunctuated).split())
 
 

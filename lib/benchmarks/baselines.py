@@ -138,14 +138,14 @@ def match_entries(words: Sequence[str], entries: dict[tuple[str, ...], str]) -> 
     """Tag the longest dictionary entries in a sentence, from left to right."""
     lower_words, tags, first = [word.lower() for word in words], ["O"] * len(words), 0
     while first < len(words):
-        ends = range(min(first + LONGEST, len(words)), first, -1)
-        end = next((end for end in ends if tuple(lower_words[first:end]) in entries), None)
-        if end is None:
+        for end in range(min(first + LONGEST, len(words)), first, -1):
+            kind = entries.get(tuple(lower_words[first:end]))
+            if kind is not None:
+                tags[first:end] = [f"B{kind}", *[f"I{kind}"] * (end - first - 1)]
+                first = end
+                break
+        else:
             first += 1
-            continue
-        kind = entries[tuple(lower_words[first:end])]
-        tags[first:end] = [f"{letter}{kind}" for letter in "B" + "I" * (end - first - 1)]
-        first = end
     return tags
 
 

@@ -198,9 +198,7 @@ def describe_division(dataset: Dataset, divided: list[str], loaded: dict[str, li
         unit = "document"
     elif dataset.family == "tagging":
         unit, warning = "sentence", "; without -DOCSTART- lines, sentences of one document can be in two parts"
-    counts = []
-    for split in ("train", *divided):
-        counts.append(f"{len(set(name_documents(loaded[split]))):,} for {split}")
+    counts = [f"{len(set(name_documents(loaded[split]))):,} for {split}" for split in ("train", *divided)]
     return f"no {' and no '.join(divided)} part: train is divided by {unit} (seed {SEED}): {', '.join(counts)}{warning}"
 
 

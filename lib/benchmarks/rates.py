@@ -55,9 +55,6 @@ def rates_by_kind(gold: Sets, predicted: Sets, kind_of: KindOf = str) -> dict[st
             for kind in sorted(predicted_counts | gold_counts)}  # fmt: skip
 
 
-def count_kinds(sets: Sets, kind_of: KindOf = str) -> Counter[str]:
+def count_kinds(sets: Sets, kind_of: KindOf) -> Counter[str]:
     """Count the members of each kind over all sets."""
-    counts: Counter[str] = Counter()
-    for members in sets:
-        counts.update(map(kind_of, set(members)))
-    return counts
+    return Counter(kind_of(member) for members in sets for member in set(members))

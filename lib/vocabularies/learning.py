@@ -6,6 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import sentencepiece
@@ -119,9 +120,7 @@ TRAINERS = {"bpe": train_bpe, "unigram": train_unigram}
 
 def common_letters(texts: Iterable[str], most: int) -> list[str]:
     """Return at most `most` of the commonest letters, in code point order; ties go to the lower code point."""
-    letters = Counter()
-    for text in texts:
-        letters.update(text)
+    letters = Counter(chain.from_iterable(texts))
     by_frequency = sorted((c for c in letters if not c.isspace()), key=lambda c: (-letters[c], c))
     return sorted(by_frequency[:most])
 
