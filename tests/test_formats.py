@@ -180,24 +180,25 @@ DAMAGES = [
     ("i2b2-relations", con('c="secret pain" 1:0 1:1||t="secret"\n'), "note.con:1: expected a concept of type problem"),
     ("i2b2-relations", con('c="secret" 1:0 1:1||t="problem"\n'),
      "note.con:1: words 0 to 1 of line 1 are not the concept's text"),
-    ("i2b2-relations", con('c="secret pain" 1:0 2:1||t="problem"\n'), "note.con:1: words 0 to 1 of line 1 are not in"),
-    ("i2b2-relations", con('c="secret pain" 0:0 0:1||t="problem"\n'), "note.con:1: words 0 to 1 of line 0 are not in"),
-    ("i2b2-relations", con('c="secret pain" 1:1 1:0||t="problem"\n'), "note.con:1: words 1 to 0 of line 1 are not in"),
+    ("i2b2-relations", con('c="secret pain" 1:0 2:1||t="problem"\n'), "note.con:1: words 0 to 1 of line 1 are not the"),
+    ("i2b2-relations", con('c="secret pain" 0:0 0:1||t="problem"\n'), "note.con:1: words 0 to 1 of line 0 are not the"),
+    ("i2b2-relations", con('c="secret pain" 1:1 1:0||t="problem"\n'), "note.con:1: words 1 to 0 of line 1 are not the"),
+    ("i2b2-relations", con('c="mri ." 1:4 1:9||t="test"\n'), "note.con:1: words 4 to 9 of line 1 are not the"),
     ("i2b2-relations", con(2 * 'c="secret pain" 1:0 1:1||t="problem"\n'), "note.con:2: the concept is on an earlier l"),
     ("i2b2-relations", rel("TrAP", "secret"), "note.rel:1: expected a relation of label TrIP"),
     ("i2b2-relations", rel('"his pain" 3:3', '"pain" 3:4'), "note.rel:1: expected two concepts of one line"),
     ("i2b2-relations", rel('"his pain" 3:3 3:4', '"the mri" 1:3 1:4'), "note.rel:1: expected two concepts of one line"),
     ("i2b2-relations", rel('"his pain" 3:3 3:4', '"secret aspirin" 3:0 3:1'), "note.rel:1: expected two concepts"),
     ("i2b2-concepts", {"txt/note.txt": " a\n"} | con('c="a" 1:0 1:0||t="problem"\n'),  # the empty first word
-     "note.con:1: words 0 to 0 of line 1 are not in the text"),
+     "note.con:1: words 0 to 0 of line 1 are not the concept's text"),
     ("i2b2-concepts", con(CONCEPTS + 'c="pain" 1:1 1:1||t="problem"\n'), "note.con: concept l5 overlaps another"),
     ("i2b2-concepts", {"concept/note.con": None}, "no .con files in"),
     ("i2b2-concepts", {"txt/other.txt": SECRET}, "other lacks one of .txt, .con and .rel"),
     *(("share-clef", pipes(line), "note.pipe.txt:1: expected the note's name, a type, a CUI and pairs of offsets")
-      for line in ("note.txt||Disease_Disorder||C1||0\n", "secret.txt||Disease_Disorder||C1||0||6\n")),
-    *(("share-clef", pipes(line), "note.pipe.txt:1: expected the type Disease_Disorder, a CUI or CUI-less, and pairs")
-      for line in ("note.txt||secret||C1||0||6\n", "note.txt||Disease_Disorder||||0||6\n",
-                   "note.txt||Disease_Disorder||C1||0||secret\n")),
+      for line in ("note.txt||Disease_Disorder||C1||0\n", "secret.txt||Disease_Disorder||C1||0||6\n",
+                   "note.txt||Disease_Disorder||||0||6\n")),
+    *(("share-clef", pipes(line), "note.pipe.txt:1: expected the type Disease_Disorder and pairs of offsets")
+      for line in ("note.txt||secret||C1||0||6\n", "note.txt||Disease_Disorder||C1||0||secret\n")),
     *(("share-clef", pipes(line), "note.pipe.txt:1: offsets outside the note or parts that overlap")
       for line in ("note.txt||Disease_Disorder||C1||0||999\n", "note.txt||Disease_Disorder||C1||6||6\n",
                    "note.txt||Disease_Disorder||C1||0||6||3||9\n")),

@@ -11,7 +11,7 @@ from lib.benchmarks.instances import Mention, Relation
 from lib.benchmarks.standoff import find_span, locate_sentences
 from lib.benchmarks.tabular import CHEMPROT_LABELS, check_label
 from lib.errors import StudyError
-from lib.reading import read_columns, read_json_lines
+from lib.reading import read_columns, read_json_rows
 
 GROUPS = tuple(f"CPR:{number}" for number in range(11))
 PAIRED = "CHEMICAL", "GENE"
@@ -200,15 +200,14 @@ def read_chemprot_scibert(path: Path) -> list[Relation]:
     another form or an unknown label. Source: Beltagy et al. 2019; the repository allenai/scibert.
     """
     pairs = []
-    for location, record in read_json_lines(path):
-        text, label = record.get("text"), record.get("label")
-        match = MARKED.fullmatch(text) if isinstance(text, str) else None
+    for number, (location, row) in enumerate(read_json_rows(path, "text label"), start=1):
+        match = MARKED.fullmatch(row["text"])
         if not match:
             raise StudyError(f"{location}: expected a text with << >> and then [[ ]]")
-        check_label(location, label, RELATION_TYPES)
-        mentions = []
-        for group in (1, 3):
-            start = sum(map(len, match.groups()[:group]))
-            mentions.append(Mention("", "ENTITY", start, start + len(match.groups()[group])))
-        pairs.append(Relation(str(len(pairs) + 1), "".join(match.groups()), *mentions, label))
+        before, first, between, second, after = match.groups()
+        start, other_start = len(before), len(before + first + between)
+        mention = Mention("", "ENTITY", start, start + len(first))
+        other = Mention("", "ENTITY", other_start, other_start + len(second))
+        label = check_label(location, row["label"], RELATION_TYPES)
+        pairs.append(Relation(str(number), before + first + between + second + after, mention, other, label))
     return pairs

@@ -138,15 +138,12 @@ def find_words_at(place: str, note: Note, cells: tuple[str, ...]) -> Place:
     """Return the place that `text line:word line:word` points at. Raises StudyError if the text is not there."""
     concept_text, *numbers = cells
     line, first, line_again, last = map(int, numbers)
-    description = f"words {first} to {last} of line {line}"
-    words = note.words[line - 1] if 1 <= line <= len(note.lines) else []
-    is_inside = line == line_again and first <= last < len(words)
-    if not is_inside or words[first] == (0, 0):
-        raise StudyError(f"{place}: {description} are not in the text")
-    start, end = words[first][0], words[last][1]
-    text = note.lines[line - 1][start:end]
-    if text.lower().split() != concept_text.lower().split():
-        raise StudyError(f"{place}: {description} are not the concept's text")
+    words = []
+    if line == line_again and 1 <= line <= len(note.lines):
+        spans = note.words[line - 1][first : last + 1]
+        words = [note.lines[line - 1][start:end].lower() for start, end in spans]
+    if not words or len(words) <= last - first or words != concept_text.lower().split():
+        raise StudyError(f"{place}: words {first} to {last} of line {line} are not the concept's text")
     return line - 1, first, last
 
 

@@ -28,7 +28,6 @@ FILES = {
 }
 KIND = "Disease_Disorder"
 TAG_KIND = "Disorder"
-EXPECTED = f"expected the type {KIND}, a CUI or CUI-less, and pairs of offsets"
 FILE = re.compile(r"(.*?)(?:\.pipe\.txt|\.txt|\.txt\.knowtator\.xml)")  # of annotations, after the note's name
 REMOVED = re.compile(r"\[\*\*.*?\*\*\]")  # a de-identified name or date
 RULES = re.compile(r"\|{4}|___|~~")  # drawn lines
@@ -92,10 +91,8 @@ def read_pipes(path: Path, name: str) -> Iterator[RawMention]:
         location = f"{show_path(path)}:{number}"
         cells = line.split("||")
         has_pairs = len(cells) >= 5 and len(cells) % 2
-        if not has_pairs or cells[0] not in (f"{name}.txt", f"{name}.pipe.txt"):
+        if not has_pairs or not cells[2] or cells[0] not in (f"{name}.txt", f"{name}.pipe.txt"):
             raise StudyError(f"{location}: expected the note's name, a type, a CUI and pairs of offsets")
-        if not cells[2]:
-            raise StudyError(f"{location}: {EXPECTED}")
         yield location, cells[1], cells[3::2], cells[4::2]
 
 
@@ -116,7 +113,7 @@ def read_knowtator(path: Path) -> Iterator[RawMention]:
 def make_mention(length: int, place: str, kind: str, starts: list[str], ends: list[str]) -> Annotation:
     """Return a mention in a note of this length. Raises StudyError as in read_marked_notes."""
     if kind != KIND or not starts or not all(map(OFFSET.fullmatch, [*starts, *ends])):
-        raise StudyError(f"{place}: {EXPECTED}")
+        raise StudyError(f"{place}: expected the type {KIND} and pairs of offsets")
     spans = tuple(sorted(zip(map(int, starts), map(int, ends), strict=True)))
     edges = list(chain.from_iterable(spans))
     has_empty = any(start == end for start, end in spans)
