@@ -67,15 +67,14 @@ def run_baseline(baseline: Baseline, dataset: Dataset, train: list, dev: list, t
     `dev` is the dataset's own development set. If it is empty, settings are chosen on a held-out tenth of training.
     Raises StudyError if no training instance is left, or if no question to choose on has an answer.
     """
-    has_choice = len(baseline.points) > 1
+    first_point, *other_points = baseline.points
     train_part, held_out = train, dev
-    if train and has_choice and not dev:
+    if other_points and not dev:
         train_part, held_out = hold_out(dataset, train)
     if not train_part:
         raise StudyError(f"{dataset.title}: {len(train)} training instances are too few for {baseline.method}")
-    if not has_choice:
-        point = baseline.points[0]
-        return baseline.predict(dataset, train, [test], **point)[0], point
+    if not other_points:
+        return baseline.predict(dataset, train, [test], **first_point)[0], first_point
     if dataset.family == "questions":
         held_out = [one for one in held_out if one.gold]
         if not held_out:

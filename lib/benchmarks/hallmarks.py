@@ -55,6 +55,7 @@ def read_hoc(corpus: Path, split_list: Path) -> list[Labelled]:
 def read_hoc_labelled_only(corpus: Path, split_list: Path, left_out: Counter | None = None) -> list[Labelled]:
     """Read as in read_hoc, without the abstracts that have no hallmark: the 1,580 of BLUE (Peng et al. 2019)."""
     documents = read_hoc(corpus, split_list)
+    labelled = [document for document in documents if document.labels]
     if left_out is not None:
-        left_out["abstracts without a hallmark"] += sum(not document.labels for document in documents)
-    return [document for document in documents if document.labels]
+        left_out["abstracts without a hallmark"] += len(documents) - len(labelled)
+    return labelled
