@@ -41,20 +41,25 @@ def bring(
     Raises StudyError, with the reason for each mirror, if it is neither. `hosts`: hosts already tried, with the reason
     why no connection is made; these are not tried again. An empty reason means that the host has answered.
     """
-    if path.exists():
-        check_there(path, checksum, compress)
-        return "there"
-    with artefacts.locked(path.with_name("downloads")):
-        if not path.exists():  # else another process fetched it while this one waited
-            with artefacts.whole_file(path) as temporary:
-                if failures := fetch_first(urls, temporary, checksum, size, {} if hosts is None else hosts):
-                    reasons = [f"{urlsplit(url).netloc}: {reason}" for url, reason in zip(urls, failures, strict=True)]
-                    explanation = f"{'; '.join(reasons)}. Run again, or put the file there by hand"
-                    raise StudyError(f"{show_path(path)}: {explanation}")
-                if compress:
-                    compress_file(temporary)
+    if not path.exists():
+        with artefacts.locked(path.with_name("downloads")):
+            if not path.exists():  # else another process fetched it while this one waited
+                fetch_file(path, urls, checksum, size, compress, {} if hosts is None else hosts)
+                return "fetched"
+    check_there(path, checksum, compress)
+    return "there"
+
+
+def fetch_file(path: Path, urls: list[str], checksum: str, size: int | None, compress: bool, hosts: dict) -> None:
+    """Fetch a file whole from the first mirror that has it. Raises StudyError with the reason for each mirror."""
+    with artefacts.whole_file(path) as temporary:
+        if failures := fetch_first(urls, temporary, checksum, size, hosts):
+            reasons = [f"{urlsplit(url).netloc}: {reason}" for url, reason in zip(urls, failures, strict=True)]
+            explanation = f"{'; '.join(reasons)}. Run again, or put the file there by hand"
+            raise StudyError(f"{show_path(path)}: {explanation}")
+        if compress:
+            compress_file(temporary)
     print(f"fetched  {show_path(path)} ({path.stat().st_size / 1e6:.1f} MB)", flush=True)
-    return "fetched"
 
 
 def compress_file(path: Path) -> None:

@@ -71,7 +71,7 @@ def test_scores_that_beat_the_baseline_are_counted(lines, monkeypatch):
     above = (printed["published"] > printed["without_pretraining"]).sum()
     first, ours = gains.describe(lines)
     assert first.startswith(f"{above} of {len(printed)} printed scores beat the best baseline")
-    assert ours == "1 of our 2 scores beat it; the median difference is -5.8 points."
+    assert ours == "1 of our 2 scores beats it; the median difference is -5.8 points."
     by_dataset = PAGE.by_dataset(lines).set_index("dataset")
     assert by_dataset["printed"].sum() == len(printed) and by_dataset.loc["ncbi-disease", "largest of ours"] == -17.5
     axes = PAGE.draw_gains(lines).axes[0]

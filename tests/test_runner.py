@@ -1,5 +1,6 @@
 """Running one notebook: failures are kept, copies can be told apart; wrong parameters are refused."""
 
+import fcntl
 import re
 import sys
 from types import SimpleNamespace
@@ -7,7 +8,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
-from lib import parent, places
+from lib import artefacts, parent, places
 from lib.errors import StudyError
 from lib.study import params, paths, plan, runner
 
@@ -139,3 +140,23 @@ def test_a_line_of_a_job_is_one_write(monkeypatch):
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(write=writes.append, flush=lambda: None))
     parent.report("start   10_corpora")
     assert [text for text in writes if text] == ["start   10_corpora\n"]
+
+
+def test_one_process_runs_a_notebook_though_the_lock_was_deleted_while_it_waited(tmp_path, monkeypatch):
+    path, waits = tmp_path / "page.lock", []
+
+    def wait(seconds):
+        waits.append(seconds)
+        if len(waits) == 1:
+            path.unlink()
+            finished.close()
+
+    with open(path, "w") as finished:
+        fcntl.flock(finished, fcntl.LOCK_EX)
+        monkeypatch.setattr(runner, "time", SimpleNamespace(sleep=wait))
+        monkeypatch.setattr(runner, "LOCK_SECONDS", 2)
+        with runner.hold_lock(path, "page"):
+            assert artefacts.is_locked(path)
+            with pytest.raises(StudyError, match="page is already running"), runner.hold_lock(path, "page"):
+                pass
+    assert not artefacts.is_locked(path)

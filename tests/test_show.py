@@ -66,7 +66,7 @@ def test_sentences_say_what_ours_and_the_paper_add_on_the_same_places():
     assert show.describe_not_run(effect) == [not_run] and show.describe_not_run(effect.dropna(subset="ours")) == []
     assert show.describe_table(effect, fill(CELLS))[-1] == not_run
     (below,) = show.describe_baselines(fill(CELLS))
-    assert below.startswith("1 of our 2 scores beat the best baseline without pretraining")
+    assert below.startswith("1 of our 2 scores beats the best baseline without pretraining")
     texts = [show.sentences(open_study(scale), "one", "two").data for scale in ("laptop", "smoke")]
     assert texts[0] == "- one\n- two" and "made up" in texts[1] and "one" not in texts[1]
 

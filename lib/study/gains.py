@@ -135,6 +135,7 @@ def describe(lines: pd.DataFrame) -> list[str]:
         above = f"{(printed > 0).sum()} of {len(printed)} printed scores beat the best baseline without pretraining"
         sentences.append(f"{above}; the median difference is {printed.median():+.1f} points.")
     if len(ours):
-        above = f"{(ours > 0).sum()} of our {len(ours)} scores beat it"
+        n_above = (ours > 0).sum()
+        above = f"{n_above} of our {len(ours)} scores {'beats' if n_above == 1 else 'beat'} it"
         sentences.append(f"{above}; the median difference is {ours.median():+.1f} points.")
     return sentences

@@ -6,7 +6,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,8 +49,7 @@ def run(
     running = paths.output(scale, "running", f"{name}.ipynb")
     running.parent.mkdir(parents=True, exist_ok=True)
     prepare_environment(scale, running.with_suffix(".progress"))
-    with open(running.with_suffix(".lock"), "w") as lock:
-        take_lock(lock, name)
+    with hold_lock(running.with_suffix(".lock"), name):
         problem = execute(with_title(source, name.removeprefix(notebook)), running, parameters, kernel)
         if problem is None and (missing := [show_path(path) for path in expected if not path.exists()]):
             problem = f"the notebook ended without writing {', '.join(missing)}"
@@ -84,13 +84,19 @@ def prepare_environment(scale: str, progress_file: Path) -> None:
     }
 
 
-def take_lock(lock, name: str) -> None:
-    """Take the lock of this run. Raises StudyError if another process holds it."""
+@contextmanager
+def hold_lock(path: Path, name: str) -> Iterator[None]:
+    """Hold the lock of a run, whose file a finished run deletes. Raises StudyError if another process holds it."""
     for _ in range(LOCK_SECONDS * 2):
-        try:
-            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.5)
+        with open(path, "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(0.5)
+                continue
+            if os.fstat(lock.fileno()).st_nlink:  # else the file was deleted while this process waited
+                yield
+                return
     raise StudyError(f"{name} is already running in another process")
 
 

@@ -269,7 +269,7 @@ def describe_baselines(filled: pd.DataFrame) -> list[str]:
         return []
     n_above = (compared["ours"] > compared["without_pretraining"]).sum()
     baseline = "the best baseline without pretraining, which uses the full training set"
-    return [f"{n_above} of our {len(compared)} scores beat {baseline}."]
+    return [f"{n_above} of our {len(compared)} scores {'beats' if n_above == 1 else 'beat'} {baseline}."]
 
 
 def format_count(number: int, things: str) -> str:

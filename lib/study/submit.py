@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import sys
+from contextlib import chdir
 
 SECONDS = 0.5  # between checks that the process that wants the job is alive
 
@@ -18,15 +19,12 @@ def find_parent() -> socket.socket | None:
     if address == "no":
         return None
     connection = socket.socket(socket.AF_UNIX)
-    folder = os.open(".", os.O_RDONLY)
     try:
-        os.chdir(os.path.dirname(address))  # a socket's whole path may be too long for the system
-        connection.connect(os.path.basename(address))
+        with chdir(os.path.dirname(address)):  # a socket's whole path may be too long for the system
+            connection.connect(os.path.basename(address))
     except OSError:
         connection.close()
         return None
-    finally:
-        os.fchdir(folder)
     return connection
 
 
