@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from lib.study import Study
 
 VERDICTS = ("agrees", "explained", "below", "above", "differs", "undecided", "n/a")  # on printed cells
+WORDS = {"explained": "more explained", "differs": "differ"}  # of verdicts that are counted in other words
 
 
 def read_made_tables(study: "Study") -> dict[str, pd.DataFrame]:
@@ -51,10 +52,8 @@ def describe_agreement(counts: pd.Series) -> str:
     judged = counts["ours beside"] - counts["n/a"]
     if not judged:
         return "none is judged"
-    words = {"explained": "more explained", "below": "below", "above": "above", "differs": "differ",
-             "undecided": "undecided"}  # fmt: skip
     text = f"{counts['agrees']} of {judged} agree"
-    for verdict, word in words.items():
+    for verdict in VERDICTS[1:-1]:  # all others that a judged cell may have
         if counts[verdict]:
-            text += f", {counts[verdict]} {word}"
+            text += f", {counts[verdict]} {WORDS.get(verdict, verdict)}"
     return text

@@ -310,8 +310,10 @@ def show_of(study: "Study", table: str) -> HTML | Markdown:
 
 def is_tested_on(claim: Claim, table: str, study: "Study") -> bool:
     """Return whether a claim compares cells of a published table, or runs that fill some of its cells."""
-    if not claim.test.parts or table in claim.test.tables:
-        return bool(claim.test.parts)
+    if not claim.test.parts:
+        return False
+    if table in claim.test.tables:
+        return True
     runs = {*study.published(table)[tables.RUN].itertuples(index=False, name=None)}
     for part in claim.test.parts:
         if isinstance(part, Pairs) and part.runs:

@@ -82,11 +82,8 @@ def decide_pairs(parts: tuple[Pairs, ...], study: "Study") -> Judgement:
     if len(parts) == 1:
         return judgements[0]
     decisive = decide_all(judgements)
-    not_run = [f"{number}" for number, judgement in enumerate(judgements, start=1) if not judgement.n]
-    if not_run and judgements[decisive.part - 1].verdict == "holds":
-        notes = [f"undecided because part{'s' if len(not_run) > 1 else ''} {', '.join(not_run)} did not run"]
-    else:
-        notes = [f"part {decisive.part} decides"]
+    left_open = decisive.verdict == "undecided" and judgements[decisive.part - 1].verdict == "holds"
+    notes = ["undecided because some parts did not run" if left_open else f"part {decisive.part} decides"]
     notes += list_part_notes(
         [describe_part(part, judgement) for part, judgement in zip(parts, judgements, strict=True)]
     )

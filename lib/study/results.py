@@ -173,10 +173,10 @@ def read_baselines(scale: str) -> pd.DataFrame:
     On real data only the amount of unlabelled text depends on the scale, so a scale without baselines of its own uses
     those of `laptop`.
     """
-    return pivot_baselines(find_of_baselines(scale, "baselines"))
+    return pivot_baselines(find_baseline_table(scale, "baselines"))
 
 
-def find_of_baselines(scale: str, name: str) -> pd.DataFrame | None:
+def find_baseline_table(scale: str, name: str) -> pd.DataFrame | None:
     """Read a table of page 15 as read_baselines does; None if the page has not run."""
     table = find_table(paths.table(scale, name))
     if table is None and not params.load("scales", scale).made_up:
@@ -195,7 +195,7 @@ def pivot_baselines(frame: pd.DataFrame | None) -> pd.DataFrame:
     wide = measured.pivot_table(index=["dataset", "metric"], columns="kind", values="score", aggfunc="max")
     wide = wide.reindex(columns=list(BASELINES)).rename(columns=BASELINES)
     for kind in ("without_pretraining", "unlabelled_text"):
-        wide[kind] = wide[kind].where(wide[kind].isna(), wide[["chance", kind]].max(axis=1))
+        wide[kind] = wide[kind].clip(lower=wide["chance"])
     return wide.reset_index(names=["dataset", "score"])
 
 
