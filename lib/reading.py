@@ -231,20 +231,24 @@ def read_csv(path: Path, needed: list[str]) -> Iterator[tuple[str, dict[str, str
 def read_members(archive: Path, names: Collection[str]) -> dict[str, bytes]:
     """Return the bytes of named members of a zip or tar, compressed or not, without writing to disk.
 
-    Raises StudyError for a damaged archive and a missing member.
+    Raises StudyError for a damaged archive, a missing member and one that is there twice.
     """
+    wanted = {*names}
     with open_bytes(archive) as file:
         data = file.read()  # to the end, where gzip has its checksum
     try:
         if data[:2] == b"PK":
             with zipfile.ZipFile(io.BytesIO(data)) as archive_file:
-                contents = {name: archive_file.read(name) for name in set(names) & set(archive_file.namelist())}
+                members = [name for name in archive_file.namelist() if name in wanted]
+                contents = {name: archive_file.read(name) for name in members}
         else:
             with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive_file:
-                members = [member for member in archive_file if member.name in names and member.isfile()]
+                members = [member for member in archive_file if member.name in wanted and member.isfile()]
                 contents = {member.name: archive_file.extractfile(member).read() for member in members}
     except BROKEN:
         raise StudyError(f"{show_path(archive)}: cut off, damaged or no archive") from None
+    if len(contents) < len(members):
+        raise StudyError(f"{show_path(archive)}: a member is there twice; fetch the archive again")
     for name in names:
         if name not in contents:
             raise StudyError(f"{name_file(archive, name)}: no such member")

@@ -6,7 +6,10 @@ The golden files are in golden.py. For a new reader, add a golden file there and
 import bz2
 import gzip
 import re
+import tarfile
 import tempfile
+import warnings
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -298,3 +301,18 @@ def test_a_disk_error_is_not_reported_as_damage(tmp_path):
     (tmp_path / FILE).write_text("a")
     with pytest.raises(OSError, match="No space left"), reading.open_bytes(tmp_path / FILE):
         raise OSError(28, "No space left")
+
+
+def test_archives_with_a_member_twice_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the name that comes twice
+        for text in "xy":
+            archive.writestr("a", text)
+    with tarfile.open(tmp_path / "tar", "w") as archive:
+        for _ in range(2):
+            archive.addfile(tarfile.TarInfo("a"))
+    for form in ("zip", "tar"):
+        with pytest.raises(StudyError, match="a member is there twice"):
+            reading.read_members(tmp_path / form, ["a"])
+        with pytest.raises(StudyError, match="b: no such member"):
+            reading.read_members(tmp_path / form, ["b"])
