@@ -71,9 +71,10 @@ def tabulate(draws: int) -> pd.DataFrame:
             if pd.notna(effect):
                 power_alone, power_first = find_power(part, dataset_count, pretrainings, effect, family, draws)
                 relation = pairs.ASKED[part.relation].format(part.margin)
-                rows.append({"claim": key, "asked": relation, "datasets": dataset_count, "pretrainings": pretrainings,
-                             "effect": round(effect, 2), "whose": source, "power": power_alone,
-                             f"power, first of {family}": power_first})  # fmt: skip
+                sides = " against ".join(part.names)
+                rows.append({"claim": key, "sides": sides, "asked": relation, "datasets": dataset_count,
+                             "pretrainings": pretrainings, "effect": round(effect, 2), "whose": source,
+                             "power": power_alone, f"power, first of {family}": power_first})  # fmt: skip
     return pd.DataFrame(rows)
 
 
