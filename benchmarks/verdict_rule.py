@@ -53,10 +53,10 @@ class Spread:
 MEASURED = "pretraining as measured"
 SPREADS = {
     "as measured": Spread(),
-    "pretraining twice": Spread(pretraining=1.0, pretraining_by_set=1.0),
-    "sets alike": Spread(sets=0.0),
+    "pretraining doubled": Spread(pretraining=1.0, pretraining_by_set=1.0),
+    "same effect everywhere": Spread(sets=0.0),
     "heavy tails": Spread(sets=3.0, heavy=True),
-    "sides unalike": Spread(other=0.3),
+    "unequal variances": Spread(other=0.3),
     MEASURED: Spread(recipes=True),
 }
 

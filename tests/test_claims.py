@@ -9,7 +9,7 @@ import pytest
 from conftest import each
 
 from lib import statistics
-from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
+from lib.benchmarks.definitions import ENTITIES, WORD_ACCURACY, WORDS
 from lib.errors import StudyError
 from lib.study import (
     claim_tests,
@@ -320,14 +320,14 @@ def test_some_but_not_all_runs_of_a_model_always_answer_yes(found, verdict):
 def judge_entity_gain(write):
     """Return a function that writes a table of tag scores at a scale and judges the claim on it.
 
-    `runs`: (model, protocol, dataset) -> the scores of two seeds by entity. By word they are 4 and 2 points higher,
-    with O 36 and 34.
+    `runs`: (model, protocol, dataset) -> the scores of two seeds by entity. Their word F1 is 4 and 2 points higher,
+    their word accuracy 36 and 34.
     """
 
     def judge(scale: str, runs: dict[tuple[str, str, str], tuple[float, float]]) -> Judgement:
         rows = []
         for (model, protocol, dataset), (first, second) in runs.items():
-            for name, gain in ((WORDS, 4), (WORDS_AND_O, 36)):
+            for name, gain in ((WORDS, 4), (WORD_ACCURACY, 36)):
                 rows.append({
                     "kind": "metric", "model": model, "protocol": protocol, "dataset": dataset, "n": 2,
                     "first": ENTITIES, "second": name, "first_value": (first + second) / 2,
@@ -347,7 +347,7 @@ def test_small_models_leave_the_gain_in_entities_open(judge_entity_gain):
     })  # fmt: skip
     assert judgement.verdict == "undecided" and np.isnan(judgement.p)
     assert judgement.effect == pytest.approx(35) and judgement.n == 4
-    assert judgement.note.startswith("bioalbert-base1 under gu on ncbi-disease, bc2gm: 56.00 by entity, by word +3.00")
+    assert judgement.note.startswith("bioalbert-base1 under gu on ncbi-disease, bc2gm: entity F1 56.00; word F1 +3.00")
     assert judge_entity_gain("paper", {("pubmedbert", "naseem", "ncbi-disease"): (60.0, 62.0)}) == Judgement(
         note="no entities scored yet of bioalbert-base1 under naseem"
     )

@@ -16,8 +16,8 @@ from lib.benchmarks.definitions import (
     DEFINITIONS,
     ENTITIES,
     RECORDED,
+    WORD_ACCURACY,
     WORDS,
-    WORDS_AND_O,
     list_pairs,
 )
 from lib.benchmarks.metrics import METRICS
@@ -34,7 +34,7 @@ def test_definitions_by_hand():
     gold, predicted = [["B", "I", "O", "O"], ["B"]], [["B", "O", "O", "O"], ["B"]]
     assert apply(ENTITIES, "bc2gm", gold, predicted) == 50  # one of two
     assert apply(WORDS, "bc2gm", gold, predicted) == 80  # two right, two predicted, three gold
-    assert apply(WORDS_AND_O, "bc2gm", gold, predicted) == 80  # four of five words
+    assert apply(WORD_ACCURACY, "bc2gm", gold, predicted) == 80  # four of five words
 
     gold, predicted = ["CPR:3", "false", "false", "CPR:4"], ["CPR:3", "false", "CPR:3", "false"]
     assert apply("micro F1 of positive types", "chemprot", gold, predicted) == 50
@@ -179,9 +179,9 @@ def test_a_row_says_what_differs_between_two_runs(monkeypatch):
 def test_printed_scores_are_placed_beside_those_by_each_definition(monkeypatch):
     always, by_word = "always", "by word"
     monkeypatch.setitem(PAGE.place_printed.__globals__, "NO_MODEL", (always, by_word))
-    rows = [("ncbi-disease", always, WORDS_AND_O, 0, 91.0), ("ncbi-disease", by_word, WORDS_AND_O, 50, 95.0),
-            ("ncbi-disease", "m", WORDS, 80, 84.0), ("ncbi-disease", "m", WORDS_AND_O, 80, 96.0),
-            ("ncbi-disease", "n", WORDS_AND_O, 84, 98.0), ("jnlpba", by_word, WORDS_AND_O, 40, 87.0)]  # fmt: skip
+    rows = [("ncbi-disease", always, WORD_ACCURACY, 0, 91.0), ("ncbi-disease", by_word, WORD_ACCURACY, 50, 95.0),
+            ("ncbi-disease", "m", WORDS, 80, 84.0), ("ncbi-disease", "m", WORD_ACCURACY, 80, 96.0),
+            ("ncbi-disease", "n", WORD_ACCURACY, 84, 98.0), ("jnlpba", by_word, WORD_ACCURACY, 40, 87.0)]  # fmt: skip
     scores = pd.DataFrame(rows, columns=["dataset", "model", "second", "first_value", "second_value"])
     printed = pd.DataFrame({"row": "NCBI", "dataset": "ncbi-disease", "column": ["SOTA", "Base1"],
                             "value": [89.71, 95.89]})  # fmt: skip
@@ -189,7 +189,7 @@ def test_printed_scores_are_placed_beside_those_by_each_definition(monkeypatch):
     assert placed.index.tolist() == [("NCBI", "ncbi-disease")]  # the other set is not printed
     row = placed.iloc[0]
     assert (row["SOTA"], row["Base1"], row[f"ours: {ENTITIES}"], row[f"ours: {WORDS}"]) == (89.71, 95.89, 82, 84)
-    assert (row[f"ours: {WORDS_AND_O}"], row[f"{by_word}: {WORDS_AND_O}"]) == (97, 95)
+    assert (row[f"ours: {WORD_ACCURACY}"], row[f"{by_word}: {WORD_ACCURACY}"]) == (97, 95)
 
 
 def test_findings_summarise_every_comparison_that_has_rows(monkeypatch):

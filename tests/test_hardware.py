@@ -1,4 +1,4 @@
-"""Tests of pretraining cost: work, hours, energy and efficiency by hand, and what the printed settings imply."""
+"""Tests of pretraining cost: work, hours, energy and MFU by hand, and what the printed settings imply."""
 
 import pytest
 from notebook_code import definitions
@@ -50,13 +50,13 @@ def test_work_by_hand():
     assert fewer["flops"] == pytest.approx(count_work("bio-electra")["flops"] / 4)
 
 
-def test_hours_energy_and_efficiency_by_hand():
+def test_hours_energy_and_mfu_by_hand():
     row = cost("bert-general-pubmed")
     assert (row["hours"], row["device_hours"]) == (120, 960)  # 5 days of 8 V100
     assert row["kwh"] == 288  # 300 W each
-    assert row["efficiency"] == pytest.approx(row["flops"] / (960 * 3600 * 15.7e12))
-    assert row["efficiency"] == pytest.approx(0.267, abs=0.001)
-    assert cost("bert-general-pubmed", "in float16")["efficiency"] == pytest.approx(row["efficiency"] * 15.7 / 125)
+    assert row["mfu"] == pytest.approx(row["flops"] / (960 * 3600 * 15.7e12))
+    assert row["mfu"] == pytest.approx(0.267, abs=0.001)
+    assert cost("bert-general-pubmed", "in float16")["mfu"] == pytest.approx(row["mfu"] * 15.7 / 125)
     today = PAGE.cost_today(3600 * 0.4 * 989.4e12, PRINTED)
     assert today == pytest.approx({"hours_today": 1, "kwh_today": 0.7})
 
@@ -72,12 +72,12 @@ def test_what_is_not_printed_is_empty_with_its_reason():
 
 
 def test_table_3_of_bioalbert_cannot_be_right_for_its_large_models():
-    """Its batches of 1,024 for every model would imply an efficiency above 1."""
+    """Its batches of 1,024 for every model would imply an MFU above 1."""
     for number, days in enumerate((2.83, 3.88, 4.62, 4.67), 1):
         text = cost(f"bioalbert-large{number}")
         table = cost(f"bioalbert-large{number}", "batches of 1,024 for all, as in table 3")
         assert text["hours"] == table["hours"] == pytest.approx(24 * days)
-        assert text["efficiency"] < 1 < table["efficiency"] == pytest.approx(4 * text["efficiency"])
+        assert text["mfu"] < 1 < table["mfu"] == pytest.approx(4 * text["mfu"])
 
 
 def test_text_and_table_of_bioalbert_give_the_days_of_biobert_to_each_other():
@@ -99,16 +99,16 @@ def test_a_row_that_the_table_of_times_lacks_is_an_error():
 OURS = {"model": "pubmedbert", "pieces": 1000, "FLOPs": 7.2e15, "seconds": 36, "seconds of the start": 4}
 
 
-def test_ours_have_an_efficiency_where_the_rate_is_known_and_never_an_energy():
+def test_ours_have_an_mfu_where_the_rate_is_known_and_never_an_energy():
     row = PAGE.cost_ours(OURS | {"device": "2 processes of NVIDIA H200, bfloat16"}, PRINTED, ["Said before."])
     assert (row["device"], row["devices"], row["device_hours"]) == ("NVIDIA H200", 2, 0.02)
-    assert row["efficiency"] == pytest.approx(7.2e15 / (36 * 2 * 989.4e12)) and "kwh" not in row
+    assert row["mfu"] == pytest.approx(7.2e15 / (36 * 2 * 989.4e12)) and "kwh" not in row
     assert row["note"] == "Said before. n/a, energy: not measured. Without the 4 s of its start."
     quick = PAGE.cost_ours(OURS | {"device": "NVIDIA H200, bfloat16", "seconds": 0}, PRINTED)
-    assert quick["efficiency"] is None and "less than half a second" in quick["note"]
+    assert quick["mfu"] is None and "less than half a second" in quick["note"]
     row = PAGE.cost_ours(OURS | {"device": "1 CPU thread(s), float32"}, PRINTED)
-    assert row["devices"] == 1 and row["efficiency"] is None
-    assert row["note"].startswith("n/a, efficiency: no rate of '1 CPU thread(s)' in float32 is known.")
+    assert row["devices"] == 1 and row["mfu"] is None
+    assert row["note"].startswith("n/a, MFU: no rate of '1 CPU thread(s)' in float32 is known.")
     with pytest.raises(StudyError, match="pubmedbert: unknown form of device 'a laptop'"):
         PAGE.cost_ours(OURS | {"device": "a laptop"}, PRINTED)
 

@@ -134,9 +134,9 @@ def test_the_rule_seldom_errs():
     """Run benchmarks/verdict_rule.py briefly: without an effect at most 5% hold or fail, give or take 500 draws."""
     for setting in [
         ("recipe", "as measured", 3, 3, 3),
-        ("recipe", "sets alike", 9, 3, 1),
+        ("recipe", "same effect everywhere", 9, 3, 1),
         ("checkpoint", "heavy tails", 6, 1, 3),
-        (verdict_rule.BY_DOCUMENTS, "sides unalike", 3, 1, 3),
+        (verdict_rule.BY_DOCUMENTS, "unequal variances", 3, 1, 3),
         ("recipe", verdict_rule.MEASURED, 3, 3, 1),
     ]:
         effects = [*verdict_rule.NO_EFFECT, ("beats", 40.0)]

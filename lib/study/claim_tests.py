@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from lib import statistics
-from lib.benchmarks.definitions import ENTITIES, WORDS, WORDS_AND_O
+from lib.benchmarks.definitions import ENTITIES, WORD_ACCURACY, WORDS
 from lib.study import params, paths, published, results, tables
 from lib.study.verdicts import Judgement, Test, decide_all
 from lib.vocabularies.words import WORD, count_by_word
@@ -248,8 +248,7 @@ def decide_entity_gain(study: "Study") -> Judgement:
     the model's printed score, by dataset and seed. The claim `holds` if the whole interval lies above minus the margin,
     `fails` if it lies below, and is `undecided` otherwise. At other scales the models are too small to compare with a
     printed score, so the claim is `undecided`. The effect is then what another definition adds to the same predictions:
-    F1 of words with O as a class minus F1 of entities, in points, with the error over datasets. Predictions of other
-    models are not used.
+    word accuracy minus entity F1, in points, with the error over datasets. Predictions of other models are not used.
     """
     run, compared = published.substitute_run(study, OURS), open_table(study, "protocols")
     not_scored = Judgement(note=f"no entities scored yet of {run.model} under {run.protocol}")
@@ -262,11 +261,11 @@ def decide_entity_gain(study: "Study") -> Judgement:
         return not_scored
     by_definition = dict(list(lines.groupby("second")))
     gaps = {name: judge_by_set(list_differences(group)) for name, group in by_definition.items()}
-    without_o, with_o, entities = gaps[WORDS], gaps[WORDS_AND_O], by_definition[WORDS_AND_O]
+    without_o, with_o, entities = gaps[WORDS], gaps[WORD_ACCURACY], by_definition[WORD_ACCURACY]
     note = (
         f"{run.model} under {run.protocol} on {', '.join(entities['dataset'])}: "
-        f"{entities['first_value'].mean():.2f} by entity, by word {without_o.effect:+.2f} without O "
-        f"({without_o.ci_low:+.2f} to {without_o.ci_high:+.2f}), {with_o.effect:+.2f} with O"
+        f"entity F1 {entities['first_value'].mean():.2f}; word F1 {without_o.effect:+.2f} "
+        f"({without_o.ci_low:+.2f} to {without_o.ci_high:+.2f}), word accuracy {with_o.effect:+.2f}"
     )
     if study.budget.pretraining.recipe is None:
         return hold_against_print(entities, note)

@@ -1,4 +1,4 @@
-"""What pretraining buys: every printed score and each of ours, minus the dataset's best baseline."""
+"""Every printed score and each of ours, minus the dataset's best baseline without pretraining."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ COLUMNS = ["paper", "table", "row", "column", "dataset", "metric", "model", "pro
            *tables.BASELINES, *GAINS, "note"]  # fmt: skip
 QUOTED = "of another system, quoted by the paper"
 QUOTED_COLUMNS = ("State-of-the-art", "SOTA")  # columns of printed tables with scores of other systems
-UNTRAINED = "itself without a pretrained encoder"
+UNTRAINED = "itself without pretraining"
 UNSAID = {("naseem-7", "tagging"): "the paper does not say what its F1 counts (page 91)"}
 APART = 0.005  # share of a printed size: line breaks and quotation marks cause less, another split causes more
 
@@ -96,7 +96,7 @@ def read_counts(study: "Study") -> dict[tuple[str, str], str]:
 def describe_caveats(line: dict, counted: dict[tuple[str, str], str]) -> str:
     """Return the caveats to know before reading a line's gains; empty if there are none."""
     caveats = []
-    if line["model"] in params.BASELINES:
+    if not is_pretrained(line["model"]):
         caveats.append(UNTRAINED)
     if line["column"] in QUOTED_COLUMNS:
         caveats.append(QUOTED)
@@ -113,7 +113,16 @@ def describe_caveats(line: dict, counted: dict[tuple[str, str], str]) -> str:
 def keep_known(lines: pd.DataFrame) -> pd.DataFrame:
     """Keep the lines of pretrained encoders, the papers' and ours, whose dataset has a baseline."""
     with_baseline = lines.dropna(subset="without_pretraining")
-    return with_baseline[~with_baseline["model"].isin(params.BASELINES) & ~with_baseline["column"].isin(QUOTED_COLUMNS)]
+    own_scores = with_baseline[~with_baseline["column"].isin(QUOTED_COLUMNS)]
+    return own_scores[own_scores["model"].map(is_pretrained).astype(bool)]
+
+
+def is_pretrained(model: str) -> bool:
+    """Return whether a model is pretrained: no classifier without an encoder, and no encoder with random weights."""
+    if params.is_model(model):
+        settings = params.load("models", model)
+        return bool(settings.corpora) or settings.as_released
+    return model not in params.BASELINES
 
 
 def keep_ours(lines: pd.DataFrame) -> pd.DataFrame:
@@ -128,7 +137,7 @@ def list_distances(lines: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
 
 
 def describe(lines: pd.DataFrame) -> list[str]:
-    """Summarise in sentences what pretraining buys in print and here; empty if nothing is known."""
+    """Compare printed scores and ours with the baselines in sentences; empty if nothing is known."""
     printed, ours = list_distances(lines)
     sentences = []
     if len(printed):
@@ -138,4 +147,5 @@ def describe(lines: pd.DataFrame) -> list[str]:
         n_above = (ours > 0).sum()
         above = f"{n_above} of our {len(ours)} scores {'beats' if n_above == 1 else 'beat'} it"
         sentences.append(f"{above}; the median difference is {ours.median():+.1f} points.")
+        sentences.append("The baselines use the full training sets.")
     return sentences

@@ -82,7 +82,7 @@ def read_claimed(study: "Study") -> Jobs:
 
 
 def read_brief(study: "Study") -> Jobs:
-    """Return what `read_claimed` does and the page on what pretraining buys."""
+    """Return what `read_claimed` does and the page of scores minus baselines."""
     claimed = read_claimed(study)
     return claimed | {"page": [*claimed["page"], (GAINS_PAGE,)]}
 

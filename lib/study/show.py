@@ -25,6 +25,7 @@ REFERENCES = {  # column of tables.baselines -> its name on pages
     "chance": "chance", "without_pretraining": "best without pretraining",
     "unlabelled_text": "best with unlabelled text",
 }  # fmt: skip
+NO_TEXT = "No text is shown: it needs a public dataset on this machine and `show_text = True`."
 AS_NUMBER = """function (cell, what) {
     return what === "display" || what === "filter" ? cell : cell === "" ? -1000 : parseFloat(cell);
 }"""
@@ -156,7 +157,7 @@ def list_made_up(number: int) -> list[str]:
 def quote(rows: Sequence[dict], dataset: Dataset, show_text: bool) -> HTML | Markdown:
     """Show rows with text of a dataset as a table, or a sentence instead if that text may not be shown."""
     if not may_show(dataset, show_text):
-        return Markdown("No text is shown here: only of public sets, where a person runs this page with `show_text`.")
+        return Markdown(NO_TEXT)
     return table(rows) if rows else Markdown("There is none.")
 
 
