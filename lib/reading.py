@@ -103,8 +103,8 @@ def index_files(paths: Iterable[Path], form: re.Pattern) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for path in sorted(paths):
         match = form.fullmatch(path.name)
-        if match and files.setdefault(match[1], path) is not path:
-            raise StudyError(f"{show_path(path)}: another file has this name too; leave one of them out")
+        if match and (first := files.setdefault(match[1], path)) is not path:
+            raise StudyError(f"{show_path(path)}: stands for the same as {show_path(first)}; leave one of them out")
     return files
 
 
@@ -212,7 +212,7 @@ def name_cells(names: list[str], rows: Iterable[tuple[str, list[str]]]) -> Itera
     """Yield the cells of rows by column. Raises StudyError for a row of another width."""
     for location, cells in rows:
         if len(cells) != len(names):
-            fault = f"expected {len(names)} columns, found {len(cells)}; is a quotation missing?"
+            fault = f"expected {len(names)} columns, found {len(cells)}; is a quotation missing, or the file cut off?"
             raise StudyError(f"{location}: {fault}")
         yield location, dict(zip(names, cells, strict=True))
 

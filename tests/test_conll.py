@@ -34,9 +34,15 @@ def test_a_last_line_that_may_be_cut_off_is_refused(tmp_path):
             list(conll.read_conll(write(tmp_path / "a", whole[:-cut])))
 
 
+def test_words_of_trials_have_tags_of_the_three_elements_or_none(tmp_path):
+    for tag in ("I-OU", "I-INTX", "I-int", "I", "B"):
+        with pytest.raises(StudyError, match="a: expected O, or tags of INT, OUT and PAR"):
+            list(conll.read_pico(write(tmp_path / "a", f"heart NN O I-OUT\nrate NN O {tag}\n")))
+
+
 def test_made_up_forms_of_ebm_nlp_agree():
     for split in ("train", "dev", "test"):
-        instances = list(conll.read_conll(paths.MADE_UP / f"ner/ebm-nlp/{split}.txt"))
+        instances = list(conll.read_pico(paths.MADE_UP / f"ner/ebm-nlp/{split}.txt"))
         original = pico.read_elements(paths.MADE_UP / "ner/ebm-nlp-original", split)
         assert {sentence.document for sentence in original} == {sentence.document for sentence in instances}
         assert counting.element_words(original)["INT"] == counting.element_words(instances)["INT"] > 10

@@ -127,6 +127,7 @@ DAMAGES = [
     ("ddi", ddi(sentence("secret", TWO, f"e0 e7 {FALSE}")), "a b.xml: pair p0 names an unknown entity"),
     ("ddi", ddi(sentence("secret", TWO, f"e0 e0 {FALSE}")), "pair p0 names an unknown entity"),
     ("ddi", ddi(sentence("secret", TWO, 'e0 e1 ddi="true" type="secret"')), "p0: expected the label DDI-false, DDI-me"),
+    ("ddi", ddi(sentence("secret", TWO, 'e0 e1 ddi="true" type=""')), "p0: expected the label DDI-false, DDI-me"),
     ("ddi", ddi(2 * sentence("secret", TWO, f"e0 e1 {FALSE}")), "pair p0: an id that is empty or came before"),
     ("ddi", ddi(sentence("secret", TWO)), "files.tsv: no rows in the file"),
     ("ddi", ddi("secret"), "a b.xml: not a document with sentences"),
@@ -207,7 +208,7 @@ DAMAGES = [
                    "note.txt||Disease_Disorder||C1||0||6||3||9\n")),
     ("share-clef", {"notes/note.txt": " \n"}, "note.txt: empty file"),
     ("share-clef", {"gold/other.pipe.txt": ""}, "other.pipe.txt: no note of this name"),
-    ("share-clef", {"gold/note.txt": ""}, "note.txt: another file has this name too"),
+    ("share-clef", {"gold/note.txt": ""}, "note.txt: stands for the same as"),
     ("share-clef", {"gold/note.pipe.txt": None}, "note.txt: no annotations in gold"),
     ("share-clef", {"notes/note.txt": None}, "no .txt files in notes"),
     ("share-clef-xml", xml('<mention id="m1"/>', ""), "knowtator.xml:3: an annotation of no class"),
@@ -220,7 +221,7 @@ DAMAGES = [
     ("ebm-nlp", {"documents/10.tokens": None}, "no file 10.tokens"),
     ("ebm-nlp", {"documents/10.tokens": "secret secret"}, "10.AGGREGATED.ann: 1 labels for 2 words"),
     ("ebm-nlp", {f"{LABELS}/train/10.AGGREGATED.ann": "secret"}, "10.AGGREGATED.ann: expected labels 0 to 9"),
-    ("ebm-nlp", {f"{LABELS}/train/10_AGGREGATED.ann": "0"}, "another file has this name too"),
+    ("ebm-nlp", {f"{LABELS}/train/10_AGGREGATED.ann": "0"}, "stands for the same as"),
     ("ebm-nlp", {f"{LABELS}/test/gold/11.AGGREGATED.ann": None}, "no labels in gold"),
 ]  # fmt: skip
 MAY_BE_EMPTY = ("note.con", "note.rel", "note.pipe.txt", "gold/note.txt")  # if a note has no mentions

@@ -51,5 +51,5 @@ def test_folders_are_joined_and_concepts_need_no_relations(tmp_path):
     with pytest.raises(StudyError, match="note lacks one of"):
         i2b2.read_relations(beth, partners)
     write(tmp_path / "partners")
-    with pytest.raises(StudyError, match="another file has this name too"):
+    with pytest.raises(StudyError, match="stands for the same as"):
         i2b2.read_concepts(beth, partners)

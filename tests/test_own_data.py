@@ -219,7 +219,10 @@ def test_a_changed_folder_stops_no_other_runs_of_an_encoder(own_outputs, tmp_pat
 def test_bad_data_are_refused_before_anything_is_written(own_outputs, tmp_path, capsys):
     write(tmp_path / "mine/train.csv", "text,label\na\n")
     assert cli.main(["evaluate", "--model", "bert-general", "--data", str(tmp_path / "mine"), "--scale", "smoke"]) == 1
-    assert capsys.readouterr().err == "error: train.csv:2: expected 2 columns, found 1; is a quotation missing?\n"
+    assert (
+        capsys.readouterr().err
+        == "error: train.csv:2: expected 2 columns, found 1; is a quotation missing, or the file cut off?\n"
+    )
     assert not (tmp_path / "outputs").exists()
     with pytest.raises(SystemExit):  # either a folder or registered datasets
         cli.main(["evaluate", "--model", "x", "--data", str(tmp_path), "--datasets", "bc2gm"])

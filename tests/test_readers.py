@@ -349,13 +349,13 @@ LONG = {
 @each("reader", LONG)
 def test_memory_does_not_grow_with_the_file(tmp_path, reader):
     peaks = []
-    for number in (100, 1000):
+    for number in (1, 100, 1000):  # the first reading also loads modules
         path = write(tmp_path, FORMATS[reader].name, LONG[reader](number))
         tracemalloc.start()
         assert sum(1 for _ in READERS[reader](path)) == number
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert abs(peaks[1] - peaks[0]) < 1 << 19
+    assert abs(peaks[2] - peaks[1]) < 1 << 19
 
 
 def test_medline_text_and_xml_agree(tmp_path):

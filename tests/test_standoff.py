@@ -14,6 +14,13 @@ def mention(text: str, words: str, kind: str = "X") -> Mention:
     return Mention("", kind, text.index(words), text.index(words) + len(words))
 
 
+def test_a_mention_has_no_spaces_around_it():
+    for first, last, words in (("3", "8", "gout"), ("4", "8", "gout "), ("2", "9", "gout")):
+        assert standoff.find_span("1", "of  gout now", first, last, words) == (4, 8)
+    with pytest.raises(StudyError, match="1: the text has other words at 4 to 7"):
+        standoff.find_span("1", "of  gout now", "4", "7", "gout")
+
+
 def test_words_sentences_and_tags():
     text = "Heart failure, mild. It was not cured.\nNo pain"
     tagged = standoff.tag_text(text, [mention(text, "Heart failure"), mention(text, "pain", "Y")], "7")

@@ -13,6 +13,7 @@ DOCUMENT = "-DOCSTART-"
 MARK = re.compile(rf"{DOCUMENT}(?:\s+\((\S+?)\))?(?:\s.*)?")
 TAG = re.compile(r"O|[BIESLU](?:-\S+)?")
 BIO = {"E": "I", "L": "I", "S": "B", "U": "B"}  # letters of BIOES and BILOU -> those of BIO
+PICO_TAGS = {"O", *(f"{letter}-{element}" for letter in "BI" for element in ("INT", "OUT", "PAR"))}
 ANY_WIDTH = range(2, 30)
 
 
@@ -47,6 +48,14 @@ def read_merged(path: Path) -> Iterator[Sentence]:
     return (
         Sentence(sentence.words, [tag[0] for tag in sentence.tags], sentence.document) for sentence in read_conll(path)
     )
+
+
+def read_pico(path: Path) -> Iterator[Sentence]:
+    """Read sentences of EBM-NLP, one tag a word, as in read_conll. Also raises StudyError for any other element."""
+    for sentence in read_conll(path):
+        if not PICO_TAGS.issuperset(sentence.tags):
+            raise StudyError(f"{show_path(path)}: expected O, or tags of INT, OUT and PAR; was the file cut off?")
+        yield sentence
 
 
 def read_tagged(path: Path, widths: Sequence[int], expected: str, loose: bool = False) -> Iterator[Sentence]:

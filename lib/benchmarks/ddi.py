@@ -49,7 +49,7 @@ def read_drug_pairs(corpus: Path, split_list: Path) -> Iterator[tuple[str, Relat
                 raise StudyError(f"{place} names an unknown entity")
             interacts = check_label(place, pair.get("ddi"), ("true", "false"))
             label = "DDI-false"
-            if interacts == "true" and pair.get("type"):
+            if interacts == "true" and pair.get("type") is not None:
                 label = check_label(place, f"DDI-{pair.get('type')}", DDI_LABELS)
             first, second = sorted((drugs[first_id], drugs[second_id]), key=lambda drug: drug.start)
             yield place, Relation(id, text, first, second, label, document=document)

@@ -90,9 +90,9 @@ ROWS = [
             "pico-macro-f1", pico.read_elements, dict.fromkeys(SPLITS, (PICO,)), "ebm-nlp-original", ("gu-6",),
             members={split: split for split in SPLITS}, overlapping=True),
     Dataset("ebm-pico-blurb", "EBM-NLP, BLURB's files", "pico", "the same, one a word", "pico-macro-f1",
-            conll.read_conll, by_split("ner/ebm-nlp-blurb"), "ebm-nlp-blurb"),
+            conll.read_pico, by_split("ner/ebm-nlp-blurb"), "ebm-nlp-blurb"),
     Dataset("ebm-pico-scibert", "EBM-NLP, SciBERT's form", "pico", "the same, one a word", "pico-macro-f1",
-            conll.read_conll, by_split("ner/ebm-nlp", ".txt"), "ebm-nlp"),
+            conll.read_pico, by_split("ner/ebm-nlp", ".txt"), "ebm-nlp"),
     # Relations
     Dataset("chemprot", "ChemProt, BLURB's form", "relations", "five types, or false for every other pair",
             "relation-micro-f1", chemprot.read_chemprot, CHEMPROT, "chemprot", ("gu-6",), "registration", punkt=True,

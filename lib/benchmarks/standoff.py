@@ -88,7 +88,7 @@ def find_sentences(text: str, paragraph: str, place: str) -> Iterator[tuple[int,
 
 
 def find_span(place: str, text: str, first: str, last: str, words: str) -> tuple[int, int]:
-    """Return the offsets of a mention as numbers.
+    """Return the offsets of a mention as numbers, without the spaces that it begins or ends with.
 
     Raises StudyError if they are none, or if the text has other words there; spaces and how letters are composed
     (NFC) do not count.
@@ -96,10 +96,11 @@ def find_span(place: str, text: str, first: str, last: str, words: str) -> tuple
     if not OFFSET.fullmatch(first) or not OFFSET.fullmatch(last):
         raise StudyError(f"{place}: expected two offsets")
     start, end = int(first), int(last)
-    expected, found = (unicodedata.normalize("NFC", part).split() for part in (words, text[start:end]))
+    marked = text[start:end]
+    expected, found = (unicodedata.normalize("NFC", part).split() for part in (words, marked))
     if not found or found != expected:
         raise StudyError(f"{place}: the text has other words at {start} to {end}; offsets count characters from 0")
-    return start, end
+    return start + len(marked) - len(marked.lstrip()), start + len(marked.rstrip())
 
 
 def keep_longest(mentions: Iterable[Mention | Annotation]) -> tuple[list, list]:
