@@ -305,7 +305,10 @@ def show_of(study: "Study", table: str) -> HTML | Markdown:
                      "paper, our sets": row["paper_effect_here"], "ours": row["effect"], "95% interval": interval,
                      "runs": row["n"], "verdict before correction": row["verdict"], "note": row["note"],
                      "not tested": claim.not_tested})  # fmt: skip
-    return show.table(rows) if rows else Markdown("We test no claim on this table.")
+    if not rows:
+        return Markdown("We test no claim on this table.")
+    caption = 'Page <a href="01_results_in_brief.ipynb">01</a> corrects verdicts for the number of claims.'
+    return show.table(rows, caption=caption)
 
 
 def is_tested_on(claim: Claim, table: str, study: "Study") -> bool:

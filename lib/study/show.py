@@ -25,6 +25,10 @@ REFERENCES = {  # column of tables.baselines -> its name on pages
     "chance": "chance", "without_pretraining": "best without pretraining",
     "unlabelled_text": "best with unlabelled text",
 }  # fmt: skip
+BESIDE = (
+    "Ours: mean ± standard deviation over runs, linked to them. Last: baselines without an encoder, the best of them "
+    'chosen on the test set, which favours it (<a href="15_without_pretraining.ipynb">15</a>).'
+)
 NO_TEXT = "No text is shown: it needs a public dataset on this machine and `show_text = True`."
 AS_NUMBER = """function (cell, what) {
     return what === "display" || what === "filter" ? cell : cell === "" ? -1000 : parseFloat(cell);
@@ -225,7 +229,7 @@ def describe_effects(effect: pd.DataFrame, places: str = "datasets") -> list[str
     if statements:
         statements.append(
             f"Means are over all runs. Verdicts leave out {places} where a side is at chance, and pretrainings that "
-            f"lack some of the {places}: see *What is claimed*."
+            f"lack some of the {places}: see *Claims*."
         )
     return statements
 
@@ -288,7 +292,7 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     """Show a published table with our scores below the paper's, linked to their runs, and the baselines.
 
     `filled`: from tables.summarise_cells and tables.baselines; `cells`: from Study.published; `metric`: as printed,
-    empty if each row or column has its own. The caption says how datasets differ from the paper's.
+    empty if each row or column has its own. The caption also says how datasets differ from the paper's.
     """
     dataset_side, model_side = name_axes(cells)
     lines = (filled[filled["metric"] == metric] if metric else filled).copy()
@@ -304,8 +308,8 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     long = pd.concat(frames).dropna(subset="said").drop_duplicates(["row", "whose", "column"])
     long["said"] = [show_value(value) for value in long["said"]]
     wide = spread_columns(long, [*lines["column"].unique(), *REFERENCES.values()])
-    differences = " ".join(filter(None, cells["differs"].unique()))
-    return table(wide.fillna(""), escape=None, caption=html.escape(differences))
+    differences = html.escape(" ".join(filter(None, cells["differs"].unique())))
+    return table(wide.fillna(""), escape=None, caption=f"{BESIDE} {differences}".strip())
 
 
 def link_ours(study: "Study", lines: pd.DataFrame, cells: pd.DataFrame) -> list[str]:
