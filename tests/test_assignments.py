@@ -124,7 +124,7 @@ def test_scores_by_share_of_the_text(scores):
         ["10%", 0.1, 61.5, 0.71, 2], ["100%", 1.0, 64.5, 0.71, 2],
     ]  # fmt: skip
     assert (scored["verdict"] == "n/a").all() and (scored["note"] == "the paper prints no value").all()
-    substituted = fill("lee-figure-2", "choices").query("column == '100%'")  # an encoder has no share of the text
+    substituted = fill("lee-figure-2", "choices").query("column == '100%'")  # an encoder has no known text
     assert (substituted["substituted"] == "encoder-14m in place of bert-general-pubmed, gu in place of lee").all()
     assert len(substituted) and substituted["x"].isna().all()
 

@@ -4,7 +4,7 @@ import re
 
 import nbformat
 
-from lib.study import paths, record
+from lib.study import params, paths, record
 
 PAGES = [paths.ROOT / "README.md", *sorted((paths.ROOT / "docs").glob("*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -44,6 +44,11 @@ def test_pages_of_the_record_lead_to_each_other_or_to_their_sources():
             if not (page.parent / link).exists():
                 dead.append(f"{page.parent.parent.name}/{page.stem}: {link}")
     assert followed > 100 and not dead
+
+
+def test_introductions_of_tables_link_to_notebooks():
+    links = [name for table in params.load_tables().values() for name in LINK.findall(table.intro)]
+    assert links and all((paths.NOTEBOOKS / name).exists() for name in links)
 
 
 def test_readme_is_short():

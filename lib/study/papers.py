@@ -21,6 +21,7 @@ class Table(Settings):
     paper: str
     table: str
     notebook: str
+    intro: str = ""  # what a page of several tables says of this one, in Markdown
     not_run: dict[str, str] = {}  # a printed row or column that we cannot run -> why
 
 
@@ -54,10 +55,9 @@ class CurveTable(Table):
     rows: list[str] = []  # of these tables; empty: every row that is a single dataset
     columns: dict[str, Run]  # settings that override those of the tables' column of that name, if any
     than: str = ""  # a column of the tables over which gains are shown; empty: scores are shown
-    axis: Literal["share of the text", "steps", "training instances"] | None = None  # None: a bar for each score
+    axis: Literal["text", "steps", "training instances"] | None = None  # None: a bar for each score
     along: Literal["columns", "rows"] = "columns"  # of the axis; the other side gives the curves
     sizes: str = ""  # the table of counts that prints the training set sizes
-    said: str  # what the paper says about the figure
 
 
 class Measure(Settings):
@@ -103,12 +103,34 @@ class LengthTable(Table):
     columns: dict[str, LengthColumn]
 
 
+class CountNote(Settings):
+    """What is known of the printed counts in some rows and columns."""
+
+    rows: list[str]
+    columns: list[str] = []  # empty: all
+    why: str
+
+
+class OtherCount(CountNote):
+    """Another way to count, which gives the printed numbers; empty fields are as in the row."""
+
+    rule: str = ""
+    dataset: str = ""
+    split: str = ""  # `all`: every one
+    sums: bool = False  # it gives the sum of the row's cells
+
+
 class CountTable(Table):
-    """Sizes of datasets."""
+    """Sizes of datasets. Notebook 13 has the rules of counting, by name."""
 
     kind: Literal["counts"]
     columns: dict[str, str] = {"train": "train", "dev": "dev", "test": "test"}  # the paper's column -> our split
     rows: dict[str, str]  # the paper's row -> dataset
+    by_task: dict[str, str] = {}  # a family of tasks -> its rule; others: instances
+    by_row: dict[str, str] = {}  # a row -> its rule, where it is not that of its task
+    whole: list[str] = []  # rows without a fixed split: `train` has all instances
+    others: list[OtherCount] = []  # for a cell with two, the later one
+    remarks: list[CountNote] = []  # where no way gives the printed number
 
 
 class TimeTable(Table):

@@ -238,12 +238,12 @@ def place_on_axis(study: "Study", axis: str | None, line: dict) -> float:
 
     A public encoder's steps and text are not, nor are the instances of a run that has not been made.
     """
-    if axis in ("steps", "share of the text") and not params.is_model(line["model"]):
+    if axis in ("steps", "text") and not params.is_model(line["model"]):
         return np.nan
     match axis:
         case "steps":
             return sum(phase.steps for phase in params.load_pretraining(line["model"], study.scale).phases)
-        case "share of the text":
+        case "text":
             return min(params.load("corpora", key).part for key in params.load("models", line["model"]).corpora)
         case "training instances":
             result = results.read_result(study.scale, line["model"], line["dataset"], line["protocol"])

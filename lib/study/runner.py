@@ -101,12 +101,12 @@ def hold_lock(path: Path, name: str) -> Iterator[None]:
 
 
 def with_title(source: Path, keys: str) -> NotebookNode:
-    """Return the notebook with its keys in the title, so that copies can be told apart."""
-    notebook = nbformat.read(source, as_version=4)
-    if keys:
-        lines = notebook.cells[0].source.splitlines()
-        lines[0] = f"# {keys.strip('-').replace('--', ' · ')}: {lines[0].removeprefix('# ')}"
-        notebook.cells[0].source = "\n".join(lines)
+    """Return the notebook with its keys in the title, so that copies can be told apart; a table gives its own title."""
+    notebook, key = nbformat.read(source, as_version=4), keys.strip("-")
+    if key:
+        first, *others = notebook.cells[0].source.splitlines()
+        title = params.load("tables", key).title if key in params.keys("tables") else first.removeprefix("# ")
+        notebook.cells[0].source = "\n".join([f"# {key.replace('--', ' · ')}: {title}", *others])
     return notebook
 
 
