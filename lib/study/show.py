@@ -25,9 +25,10 @@ REFERENCES = {  # column of tables.baselines -> its name on pages
     "chance": "chance", "without_pretraining": "best without pretraining",
     "unlabelled_text": "best with unlabelled text",
 }  # fmt: skip
-BESIDE = (
-    "Ours: mean ± standard deviation over runs, linked to them. Last: baselines without an encoder, the best of them "
-    'chosen on the test set, which favours it (<a href="15_without_pretraining.ipynb">15</a>).'
+OURS = "Ours: mean ± standard deviation over runs, linked to them."
+BASELINES = (
+    "Last: baselines without an encoder, the best of them chosen on the test set, which favours it "
+    '(<a href="15_without_pretraining.ipynb">15</a>).'
 )
 NO_TEXT = "No text is shown: it needs a public dataset on this machine and `show_text = True`."
 AS_NUMBER = """function (cell, what) {
@@ -308,8 +309,9 @@ def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: st
     long = pd.concat(frames).dropna(subset="said").drop_duplicates(["row", "whose", "column"])
     long["said"] = [show_value(value) for value in long["said"]]
     wide = spread_columns(long, [*lines["column"].unique(), *REFERENCES.values()])
-    differences = html.escape(" ".join(filter(None, cells["differs"].unique())))
-    return table(wide.fillna(""), escape=None, caption=f"{BESIDE} {differences}".strip())
+    baselines = BASELINES if lines[[*REFERENCES]].notna().any(axis=None) else ""
+    caption = " ".join(filter(None, [OURS, baselines, *map(html.escape, cells["differs"].unique())]))
+    return table(wide.fillna(""), escape=None, caption=caption)
 
 
 def link_ours(study: "Study", lines: pd.DataFrame, cells: pd.DataFrame) -> list[str]:
