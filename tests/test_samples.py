@@ -57,13 +57,13 @@ def test_one_row_per_dataset_and_seed_with_corrected_p(own_outputs):
     write_run("g", "hoc", gold, [["b"]] * 10, seeds=(1, 2))
     write_run("b", "hoc", gold, gold, seeds=(2, 1, 3))
     write_run("g", "ncbi-disease", TAGS, PREDICTED["g"])
-    table = CELLS.compare_all(STUDY, ONE)
+    table = CELLS.compare_all(STUDY, ONE, ONE.datasets)
     assert table["dataset"].tolist() == ["ncbi-disease", "hoc", "hoc"]
     assert "not been made" in table.iloc[0]["note"]
     assert table["seed"].tolist()[1:] == [1, 2]
     assert table.iloc[1][["instances", *CELLS.COUNTS.values()]].tolist() == [10, 0, 0, 10, 0]
     assert table["p"].dropna().tolist() == pytest.approx([2 * 2 / 2**10] * 2)
-    assert CELLS.compare_all(STUDY, None).empty
+    assert CELLS.compare_all(STUDY, None, []).empty
 
 
 def test_predictions_that_do_not_fit_are_named(own_outputs):
@@ -71,13 +71,13 @@ def test_predictions_that_do_not_fit_are_named(own_outputs):
         write_run(model, "ncbi-disease", TAGS, PREDICTED[model])
     paths.predictions("smoke", "b", "ncbi-disease", "gu", "1").unlink()
     with pytest.raises(StudyError, match="the predictions are not on this machine"):
-        CELLS.compare_all(STUDY, ONE)
+        CELLS.compare_all(STUDY, ONE, ONE.datasets)
     write_run("b", "ncbi-disease", TAGS, PREDICTED["b"], fingerprint="another")
     with pytest.raises(StudyError, match=r"b--ncbi-disease--gu--1.parquet: predictions of another run"):
-        CELLS.compare_all(STUDY, ONE)
+        CELLS.compare_all(STUDY, ONE, ONE.datasets)
     write_run("b", "ncbi-disease", TAGS[::-1], PREDICTED["b"])
     with pytest.raises(StudyError, match="different gold labels"):
-        CELLS.compare_all(STUDY, ONE)
+        CELLS.compare_all(STUDY, ONE, ONE.datasets)
 
 
 def test_the_first_comparison_that_a_scale_can_make(monkeypatch):
@@ -107,7 +107,7 @@ def test_instances_that_one_model_alone_gets_right_are_shown_unless_restricted(o
     restricted = dataclasses.replace(registry.lookup("ncbi-disease"), access="registration")
     monkeypatch.setitem(registry.DATASETS, "ncbi-disease", restricted)
     assert not list(CELLS.find_differences(STUDY, ONE, "ncbi-disease", True))
-    assert not CELLS.compare_all(STUDY, ONE).empty  # counts hold no text
+    assert not CELLS.compare_all(STUDY, ONE, ONE.datasets).empty  # counts hold no text
 
 
 def test_printed_samples_come_from_public_sets():

@@ -114,7 +114,7 @@ def keep_known(lines: pd.DataFrame) -> pd.DataFrame:
     """Keep the lines of pretrained encoders, the papers' and ours, whose dataset has a baseline."""
     with_baseline = lines.dropna(subset="without_pretraining")
     own_scores = with_baseline[~with_baseline["column"].isin(QUOTED_COLUMNS)]
-    return own_scores[own_scores["model"].map(is_pretrained).astype(bool)]
+    return own_scores[own_scores["model"].fillna("").map(is_pretrained).astype(bool)]
 
 
 def is_pretrained(model: str) -> bool:
