@@ -55,7 +55,7 @@ def test_the_copy_is_whole_titled_and_without_the_machine(workshop):
 
 def test_the_page_of_a_table_has_its_title():
     titled = runner.with_title(paths.NOTEBOOKS / "40_biobert.ipynb", "--lee-5")
-    assert titled.cells[0].source.startswith("# lee-5: BioBERT on three relation extraction sets\n\n*Reproduces:*")
+    assert titled.cells[0].source.startswith("# lee-5: BioBERT on three relation extraction datasets\n\n*Reproduces:*")
 
 
 @pytest.mark.parametrize(

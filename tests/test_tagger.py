@@ -51,8 +51,8 @@ def test_sentences_left_out_of_training_are_counted(tagger, tmp_path):
     disease, species = (registry.lookup(key).at(tmp_path) for key in sets)
     left_out = Counter()
     train = tagger.join({"Disease": [disease], "Species": [species]}, left_out).load("train")
-    assert left_out == {"of LINNAEUS without an entity": 3, "that stand in a development or test set": 2,
-                        "joined with an equal one": 1}  # fmt: skip
+    assert left_out == {"of LINNAEUS without an entity": 3, "that also occur in a development or test set": 2,
+                        "merged with an equal one": 1}  # fmt: skip
     assert [sentence.tags for sentence in train] == [["B-Disease"], ["O"]]  # pain, and a sentence of LINNAEUS
     assert len(train) + left_out.total() == len(disease.load("train")) + len(species.load("train"))
 

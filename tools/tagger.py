@@ -41,15 +41,15 @@ SETS = {  # type -> the datasets in which it is annotated
 }
 MADE, SCORED = "## What it learnt from", "## On each test set"  # parts of the card
 HOW = """\
-Made by `tools/tagger.py make` from the training sentences of these sets together (their licences: \
-`params/downloads.yaml`): {sets}. A word that is no entity of its set's type may be one of another type: in training \
-that is no error. {sentences:,} sentences; left out: {left_out}. The scores above are of all test sentences together, \
-before the weights were rounded to bfloat16."""
+Made by `tools/tagger.py make` from the training sentences of these datasets together (their licences: \
+`params/downloads.yaml`): {sets}. A word that is no entity of its dataset's type may be an entity of another type; the \
+loss does not penalize that. {sentences:,} sentences; left out: {left_out}. The scores above are of all test sentences \
+together, before the weights were rounded to bfloat16."""
 SAID = """\
-By `tools/tagger.py score`, of the weights as they are here, in bfloat16. Only the type of the set counts, and only \
-whole entities. *Baseline*: the best without pretraining, a CRF with or without word classes or a dictionary, \
-which learnt from this set alone (`outputs/record/laptop/tables/baselines.csv`). One seed; rates and epochs were set \
-once and not searched."""
+By `tools/tagger.py score`, of the weights as they are here, in bfloat16. Only the type of the dataset counts, and \
+only whole entities. *Baseline*: the best without an encoder: a dictionary or a CRF that learnt from this dataset \
+alone, or a CRF with word classes of unlabelled abstracts (`outputs/record/laptop/tables/baselines.csv`). One seed; \
+rates and epochs were set once and not searched."""
 SPARSE = "linnaeus"  # whole articles: seven sentences of eight have no entity; as many of those are kept as have one
 SCALE, PROTOCOL, SEED = "two-hours", "small-tagger", 1
 
@@ -100,9 +100,9 @@ def join(datasets: dict[str, Sequence[Dataset]], left_out: Counter) -> Dataset:
                 parts[split] += sentences
     test_words = {tuple(one.words) for split in ("dev", "test") for one in parts[split]}
     kept = [one for one in parts["train"] if tuple(one.words) not in test_words]
-    left_out["that stand in a development or test set"] = len(parts["train"]) - len(kept)
+    left_out["that also occur in a development or test set"] = len(parts["train"]) - len(kept)
     parts["train"] = list(merge(kept))
-    left_out["joined with an equal one"] = len(kept) - len(parts["train"])
+    left_out["merged with an equal one"] = len(kept) - len(parts["train"])
     all_datasets = [one for sets in datasets.values() for one in sets]
     files = {split: tuple(str(path.resolve()) for one in all_datasets for path in one.paths(split)) for split in SPLITS}
     merged = {files["train"]: parts["train"]} | {files[split]: list(merge(parts[split])) for split in ("dev", "test")}

@@ -1,4 +1,4 @@
-"""Datasets that are versions of one set."""
+"""Datasets that are versions of one another."""
 
 from lib.benchmarks import registry
 

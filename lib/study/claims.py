@@ -46,8 +46,8 @@ class Claim:
 BASE, SMALL = ("bert-general-pubmed", "lee"), ("bio-electra-plus", "ozyurt")
 MEDBERT, JAPANESE = "BERT (prop sP + W + BC: AmpVocab)", "BERT (prop jpCR + jpW: AmpVocab) SimPT+AmpV"
 OUBIOBERT, SIMPT = "BERT (prop fP+oP) SimPT+AmpV", "BERT (prop fP+oP) SimPT only"
-ON_EVERY = "that it is so on every set"
-OF_BOTH = "BioBERT (+PubMed+PMC), of which the abstract's numbers are"
+ON_EVERY = "that it holds on every dataset"
+OF_BOTH = "BioBERT (+PubMed+PMC), the model behind the abstract's numbers"
 ELECTRAS = ("Bio-ELECTRA++", "Bio-ELECTRA", "ELECTRA Small++")
 WEIGHTED = tuple(f"{name} (weighted)" for name in ELECTRAS)
 
@@ -113,7 +113,7 @@ CLAIMS = (
           "notes alone, since the models differ in more"),
     Claim("gu-general-corpus-size",
           paired("gu-6", ("PubMedBERT uncased", "RoBERTa cased"), ("PubMedBERT uncased", "BERT cased")),
-          "more general text where RoBERTa is pretrained here, on BERT's"),
+          "more general text, where our RoBERTa is pretrained on BERT's"),
     Claim("gu-blurb-arithmetic", follows("gu-pubmedbert", "average")),
     Claim("gu-beats-every-encoder",
           paired("gu-6", *(("PubMedBERT uncased", other)
@@ -384,8 +384,8 @@ def describe_recipe(claim: dict, paper: str) -> str:
     effect = f"{claim['effect']:+.2f} {find_unit(claim)} ({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f})"
     return (
         f"- *{claim['statement']}* ({paper}): **{describe_verdict(claim)}**, {effect}, "
-        f"{claim['n_pretrainings']} pretrainings a side; the mean of the paper's differences is "
-        f"{claim['paper_effect_here']:+.2f} on these datasets and {claim['paper_effect']:+.2f} on all of its own. "
+        f"{claim['n_pretrainings']} pretrainings a side; the paper's mean difference is "
+        f"{claim['paper_effect_here']:+.2f} on these datasets and {claim['paper_effect']:+.2f} on all its datasets. "
         f"Corrected p {claim['p']:.3f}; {note}."
     )
 

@@ -38,22 +38,22 @@ from lib.study import (
 
 USAGE = """\
 ./run_all.sh [scale] [target ...]   run the study (scale: smoke by default), ending with a report
-./run_all.sh [scale] report         only the report, from what is there and from the record
+./run_all.sh [scale] report         only the report, from existing outputs and the record
 ./run_all.sh released [target ...]  the papers' tables from public weights, nothing pretrained (--quick: one seed)
-./run_all.sh SCALE record           take what a run found over into outputs/record/, which is committed
+./run_all.sh SCALE record           copy a run's results to outputs/record/, which is committed
 ./run_all.sh evaluate [--model FOLDER_OR_HUB_NAME] [--protocol gu] [--datasets name ... | --data FOLDER]
                       [--scale laptop] [--compare [model ...]] [--save FOLDER]
-                                    put an encoder through a paper's benchmarks, or data of your own, others beside it;
+                                    evaluate an encoder on a paper's benchmarks or your own data, beside others;
                                     save the best models
 ./run_all.sh leaderboard [FOLDER ...] [--scale laptop]
                                     result files that `evaluate` wrote, printed scores and the record on one page
 ./run_all.sh tag [--model FOLDER] [file ...] [--format jsonl|tsv|brat|pubtator] [-o PATH]
-                                    the entities of new text, by a saved model (default: that in model/); without a
+                                    tag the entities of new text with a saved model (default: model/tagger); without a
                                     file, of standard input
 ./run_all.sh classify --model FOLDER [file ...] [--format jsonl|tsv] [-o PATH]
-                                    the classes of new texts or pairs, by a saved model
+                                    classify new texts or pairs with a saved model
 ./run_all.sh data [name ...] [--files N]
-                                    fetch or make the public raw data that are not there; steps for the rest
+                                    download or build missing public data; say how to get the rest
 ./run_all.sh test [pytest options]  ruff and the tests
 ./run_all.sh lab                    JupyterLab with the study's kernel
 
@@ -94,13 +94,13 @@ def run_command(words: list[str]) -> int:
             return fetch_data(options)
     parser = argparse.ArgumentParser("run_all.sh", usage=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
-    parser.add_argument("--list", action="store_true", help="what can be asked for")
+    parser.add_argument("--list", action="store_true", help="list scales and targets")
     parser.add_argument("--dry-run", action="store_true", help="what would be done, and why")
     parser.add_argument("--verbose", action="store_true", help="with --dry-run: Snakemake's own words")
     parser.add_argument("--status", action="store_true", help="what is done of each stage, what runs, what failed")
     parser.add_argument("--again", action="store_true", help="rebuild the targets, as when code of lib has changed")
-    parser.add_argument("--quick", action="store_true", help="of released: one seed, one candidate of each")
-    parser.add_argument("--partial", action="store_true", help="go on with the real data that are there")
+    parser.add_argument("--quick", action="store_true", help="with released: one seed, no hyperparameter search")
+    parser.add_argument("--partial", action="store_true", help="go on with the real data at hand")
     parser.add_argument("--cores", type=int, default=count_cores(), help="notebooks at once (default: all cores)")
     parser.add_argument("--profile", metavar="FOLDER", type=from_here, help="for a cluster: profiles/slurm")
     return run_targets(parser.parse_intermixed_args(words))

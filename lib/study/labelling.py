@@ -28,7 +28,7 @@ TO_MAKE = "./run_all.sh evaluate --model ENCODER --datasets ncbi-disease --save 
 FORMS = {"tag": ("jsonl", "tsv", "brat", "pubtator"), "classify": ("jsonl", "tsv")}
 HELP = {
     "tag": """\
-Finds the entities of new text with a tagger that `evaluate --save` kept: characters, type and probability.
+Finds the entities of new text with a saved tagger: characters, type and probability.
 
 input   a document a line; JSON lines with "text" and perhaps "id" (.jsonl, or lines from a pipe that begin so);
         .csv or .tsv with a column text; PubTator (PMID|t|title, PMID|a|abstract); a folder of .txt files, a document
@@ -54,11 +54,12 @@ def run_labelling(words: list[str]) -> int:
     command, *words = words
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(f"run_all.sh {command}", description=HELP[command], formatter_class=formatter)
-    tagger_help = ", or one with several taggers in it; default: model/" if command == "tag" else ""
+    tagger_help = ", or one with several taggers in it; default: model/tagger" if command == "tag" else ""
+    folder_help = "; for brat, the folder" if command == "tag" else ""
     parser.add_argument("files", nargs="*", metavar="file", help="text; - or none: standard input")
     parser.add_argument("--model", metavar="FOLDER", help=f"a folder that evaluate --save has made{tagger_help}")
     parser.add_argument("--format", choices=FORMS[command], help="default: that of -o by its name, else jsonl")
-    parser.add_argument("-o", "--output", metavar="PATH", help="the file to write; for brat, the folder")
+    parser.add_argument("-o", "--output", metavar="PATH", help=f"the file to write{folder_help}")
     options = parser.parse_intermixed_args(words)
     try:
         with tempfile.TemporaryDirectory(prefix="study-") as folder:
