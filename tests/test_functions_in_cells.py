@@ -64,8 +64,8 @@ def test_two_main_effects_and_an_interaction_of_four_scores():
     columns = pd.MultiIndex.from_product([["Wiki+Books", "PubMed"], ["word-piece", "whole-word"]])
     wide = pd.DataFrame([[70.0, 71.0, 74.0, 78.0], [70.0, np.nan, 74.0, 78.0]], columns=columns)
     effects = definitions("51_vocabulary_and_masking").effects_of(wide)
-    (effect,) = effects.to_dict("records")
-    assert list(effect.values()) == [5.5, 2.5, 3.0] and list(effect)[2] == "interaction"
+    vocabulary, masking = "PubMed over Wiki+Books vocabulary", "whole-word over word-piece masking"
+    assert effects.to_dict("records") == [{vocabulary: 5.5, masking: 2.5, "interaction": 3.0}]
 
 
 def test_words_of_entities_are_known_from_training_or_new():

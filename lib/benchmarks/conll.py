@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from lib.benchmarks import metrics
 from lib.benchmarks.instances import Sentence
 from lib.errors import StudyError
 from lib.places import show_path
@@ -13,7 +14,7 @@ DOCUMENT = "-DOCSTART-"
 MARK = re.compile(rf"{DOCUMENT}(?:\s+\((\S+?)\))?(?:\s.*)?")
 TAG = re.compile(r"O|[BIESLU](?:-\S+)?")
 BIO = {"E": "I", "L": "I", "S": "B", "U": "B"}  # letters of BIOES and BILOU -> those of BIO
-PICO_TAGS = {"O", *(f"{letter}-{element}" for letter in "BI" for element in ("INT", "OUT", "PAR"))}
+PICO_TAGS = {"O", *(f"{letter}-{element}" for letter in "BI" for element in metrics.PICO)}
 ANY_WIDTH = range(2, 30)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from lib.benchmarks import registry, versions
-from lib.study import params, paths, results, scores, tables
+from lib.study import params, paths, results, scores, show, tables
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -141,11 +141,10 @@ def describe(lines: pd.DataFrame) -> list[str]:
     printed, ours = list_distances(lines)
     sentences = []
     if len(printed):
-        above = f"{(printed > 0).sum()} of {len(printed)} printed scores beat the best baseline without pretraining"
+        above = f"{(printed > 0).sum()} of {len(printed)} printed scores beat {show.BEST_BASELINE}"
         sentences.append(f"{above}; the median difference is {printed.median():+.1f} points.")
     if len(ours):
         n_above = (ours > 0).sum()
         above = f"{n_above} of our {len(ours)} scores {'beats' if n_above == 1 else 'beat'} it"
         sentences.append(f"{above}; the median difference is {ours.median():+.1f} points.")
-        sentences.append("The baselines use the full training sets.")
     return sentences

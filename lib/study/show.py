@@ -30,6 +30,7 @@ BASELINES = (
     "Last: baselines without an encoder, the best of them chosen on the test set, which favours it "
     '(<a href="15_without_pretraining.ipynb">15</a>).'
 )
+BEST_BASELINE = "the best baseline without pretraining, which uses the full training set"
 NO_TEXT = "No text is shown: it needs a public dataset on this machine and `show_text = True`."
 AS_NUMBER = """function (cell, what) {
     return what === "display" || what === "filter" ? cell : cell === "" ? -1000 : parseFloat(cell);
@@ -274,8 +275,7 @@ def describe_baselines(filled: pd.DataFrame) -> list[str]:
     if compared.empty:
         return []
     n_above = (compared["ours"] > compared["without_pretraining"]).sum()
-    baseline = "the best baseline without pretraining, which uses the full training set"
-    return [f"{n_above} of our {len(compared)} scores {'beats' if n_above == 1 else 'beat'} {baseline}."]
+    return [f"{n_above} of our {len(compared)} scores {'beats' if n_above == 1 else 'beat'} {BEST_BASELINE}."]
 
 
 def format_count(number: int, things: str) -> str:
