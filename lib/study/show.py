@@ -383,7 +383,15 @@ def models(cells: pd.DataFrame, study: "Study") -> HTML:
             row |= {"pretrained on": texts, "vocabulary": model.vocabulary, "in its place": substituted,
                     "differs from the paper": model.differs}  # fmt: skip
         rows.append(row)
-    return table(pd.DataFrame(rows).fillna(""))
+    return table(pd.DataFrame(rows).fillna(""), caption=describe_recipe(study))
+
+
+def describe_recipe(study: "Study") -> str:
+    """Say what a scale with a recipe of its own changes for all models; empty if they keep their published ones."""
+    if study.budget.pretraining.recipe is None:
+        return ""
+    return ("At this scale one recipe trains all models. Their vocabularies are trained here. A model that continues "
+            "another has half of the tokens, and the other model had the other half.")  # fmt: skip
 
 
 def encoders(models: Iterable[str]) -> HTML:
@@ -412,7 +420,7 @@ def show_pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
                      "tokens": sum(phase.steps * phase.batch_size * phase.length for phase in phases),
                      "words of its text": sum(record["words"] for record in records) if all(records) else None,
                      "differs from the paper": model.differs})  # fmt: skip
-    return table(pd.DataFrame(rows).convert_dtypes())
+    return table(pd.DataFrame(rows).convert_dtypes(), caption=describe_recipe(study))
 
 
 def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:
