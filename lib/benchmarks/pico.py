@@ -8,11 +8,11 @@ from collections import Counter
 from pathlib import Path
 
 from lib.benchmarks.instances import Sentence
+from lib.benchmarks.metrics import PICO
 from lib.errors import StudyError
 from lib.places import show_path
 from lib.reading import find_file, index_files, read_lines
 
-ELEMENTS = {"INT": "interventions", "OUT": "outcomes", "PAR": "participants"}  # in the order of a joined tag
 FOLDERS = {"train": "train", "dev": "train", "test": "test/gold"}
 FILE = re.compile(r"([0-9]+)[._]AGGREGATED\.ann(?:\.gz)?")  # a dot in release 2.00, an underscore in 1.00
 BREAKS = re.compile(r"[ \t\r]+")  # a word may contain other kinds of space
@@ -21,10 +21,10 @@ BREAKS = re.compile(r"[ \t\r]+")  # a word may contain other kinds of space
 def read_elements(folder: Path, split: str, left_out: Counter | None = None) -> list[Sentence]:
     """Read the sentences of `train`, `dev` or `test` in a release's folder, each word tagged I-INT, I-OUT, I-PAR or O.
 
-    A word with several elements has them joined in that order: `I-INT|I-PAR`. A sentence ends only after a word "." and
-    at the end of an abstract. Words are in `documents/PMID.tokens`; their labels, one per word, 0 or not, are in
-    `annotations/aggregated/starting_spans/ELEMENT/{train,test/gold}/PMID.AGGREGATED.ann`. Line ends or spaces separate
-    words; line ends, spaces or commas separate labels.
+    A word with several elements has them joined in alphabetical order: `I-INT|I-PAR`. A sentence ends only after a word
+    "." and at the end of an abstract. Words are in `documents/PMID.tokens`. Their labels, one per word, 0 or not, are
+    in `annotations/aggregated/starting_spans/ELEMENT/{train,test/gold}/PMID.AGGREGATED.ann`. Line ends or spaces
+    separate words; line ends, spaces or commas separate labels.
 
     The development set is the training abstracts whose PMIDs are in the folder's `dev.txt`, one per line; there is none
     without this file. The release has no development set, and its scripts draw a fifth of the training set anew in each
@@ -61,7 +61,7 @@ def find_documents(folder: Path, split: str) -> dict[str, dict[str, Path]]:
     Raises StudyError if an element has no files, or two files have one PMID.
     """
     documents = {}
-    for element, name in ELEMENTS.items():
+    for element, name in PICO.items():
         label_folder = folder / "annotations/aggregated/starting_spans" / name / FOLDERS[split]
         documents[element] = index_files(label_folder.glob("*"), FILE)
         if not documents[element]:
@@ -77,7 +77,7 @@ def read_document(folder: Path, pmid: str, files: dict[str, dict[str, Path]]) ->
     for end, word in enumerate(words, start=1):
         if word == "." or end == len(words):
             tags = [
-                "|".join(f"I-{element}" for element in ELEMENTS if element_labels[element][position]) or "O"
+                "|".join(f"I-{element}" for element in sorted(PICO) if element_labels[element][position]) or "O"
                 for position in range(start, end)
             ]
             sentences.append(Sentence(words[start:end], tags, pmid))

@@ -15,6 +15,14 @@ Unit = Literal["word-piece", "whole-word", "n-gram"]
 Mixing = Literal["as they are", "split files", "simultaneous"]
 
 
+def check_together(settings) -> None:
+    """Raise ValueError if `mixing` and `core`, or `architecture`, `pairs` and `adversarial`, do not fit each other."""
+    if (settings.mixing == "as they are") == bool(settings.core):
+        raise ValueError("core corpora and a way to mix them go together")
+    if settings.architecture == "electra" and (settings.pairs != "none" or settings.adversarial):
+        raise ValueError("ELECTRA judges no pairs and has no adversarial training: pairs: none, adversarial: false")
+
+
 class Pretraining(Optimization):
     """Settings of a model's pretraining, whatever its text and vocabulary."""
 
@@ -33,10 +41,7 @@ class Pretraining(Optimization):
 
     @model_validator(mode="after")
     def check(self):
-        if (self.mixing == "as they are") == bool(self.core):
-            raise ValueError("core corpora and a way to mix them go together")
-        if self.architecture == "electra" and (self.pairs != "none" or self.adversarial):
-            raise ValueError("ELECTRA judges no pairs and has no adversarial training: pairs: none, adversarial: false")
+        check_together(self)
         return self
 
     @property

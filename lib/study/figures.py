@@ -149,12 +149,13 @@ def effects(frame: pd.DataFrame, label: str) -> Figure:
     if len(steps) > max(MOST, len(places)):
         frame, steps, places = frame.swaplevel(), places, steps
     columns = len(steps) if len(steps) <= MOST else 2
-    rows, labels = math.ceil(len(steps) / columns), [textwrap.fill(place, 34) for place in places]
+    rows = math.ceil(len(steps) / columns)
+    labels = [textwrap.fill(place, 34, break_on_hyphens=False) for place in places]
     height = 0.9 + 0.27 * len(places) * max(1, 0.6 * max(name.count("\n") + 1 for name in labels))
     figure, axes = new_figure(1.8 + 2.1 * columns, 0.3 + rows * height, columns, rows)
     for axis, step in zip(axes.flat, steps, strict=False):
         draw_effects(axis, frame.loc[step].reindex(places))
-        axis.set_title(textwrap.fill(step, 26), fontsize=8)
+        axis.set_title(textwrap.fill(step, 26, break_on_hyphens=False), fontsize=8)
         axis.set(yticks=range(len(places)), yticklabels=labels if axis in axes[:, 0] else [])
         axis.set_xlabel(label, fontsize=8)
         axis.tick_params(labelsize=8)

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from lib.finetuning.protocol import Numbers
 from lib.modeling.shape import Body
-from lib.pretraining.plan import Architecture, Mixing, Pairs, Start, Unit
+from lib.pretraining.plan import Architecture, Mixing, Pairs, Start, Unit, check_together
 from lib.settings import Settings, added
 from lib.training.optimization import Optimization, Phase, Stretch
 
@@ -232,10 +232,7 @@ class ModelSettings(Settings):
             raise ValueError("masked_share lies between 0 and 1")
         if self.core and (self.core != self.corpora[: len(self.core)] or self.core == self.corpora):
             raise ValueError("core names the first of the corpora, and leaves others as satellites")
-        if (self.mixing == "as they are") == bool(self.core):
-            raise ValueError("core corpora and a way to mix them go together")
-        if self.architecture == "electra" and (self.pairs != "none" or self.adversarial):
-            raise ValueError("ELECTRA judges no pairs and has no adversarial training: pairs: none, adversarial: false")
+        check_together(self)
         return self
 
 
