@@ -65,11 +65,11 @@ def test_split_and_unknown_words_are_counted_once_per_vocabulary():
     table = pd.DataFrame(
         [["a", 1, "box", True, "v", "box", 1], ["a", 2, "serine", True, "v", "se-rine", 2],
          ["a", 3, "ESX", True, "v", "[UNK]", 1], ["a", 4, "cells", False, "v", "ce-lls", 2]],
-        columns=["example", "place", "word", "printed", "vocabulary", "pieces", "count"],
+        columns=["example", "place", "word", "printed", "vocabulary", "tokens", "count"],
     )  # fmt: skip
     two_models = pd.concat([table, table.assign(attention=0.5)])
     (row,) = claim_tests.count_shattered(two_models).to_dict("records")
-    assert (row["printed words"], row["cut"], row["in pieces"]) == (3, 2, "se-rine, [UNK]")
+    assert (row["printed words"], row["cut"], row["in tokens"]) == (3, 2, "se-rine, [UNK]")
 
 
 def test_attention_is_shown_only_at_scales_that_pretrain_both_models():
@@ -87,5 +87,5 @@ def test_the_general_vocabulary_shatters_the_printed_words(real_data):
     words = ["epithelial", "serine", "ESX", "agonist"]
     example = {"sentence": " ".join(words), "asked": "[CLS]", "printed": words}
     table = pd.concat(CELLS.describe_example(open_study("laptop"), example, {})).assign(example="all")
-    cut = claim_tests.count_shattered(table).set_index("vocabulary")["in pieces"]
+    cut = claim_tests.count_shattered(table).set_index("vocabulary")["in tokens"]
     assert cut.to_dict() == {"bert-cased": "e-pit-hel-ial, se-rine, E-S-X, ago-nist", "pubmedbert-uncased": "es-x"}

@@ -262,7 +262,7 @@ def test_measured_shares_are_those_wanted(pairs, kind):
     for row in rows.values():
         if row["wanted"] is not None and "count" not in row["what"]:
             assert row["measured"] == pytest.approx(row["wanted"], abs=0.06)
-    partial = rows["words asked for in part (count)"]
+    partial = rows["words selected in part (count)"]
     assert partial["measured"] > 100 if kind == "word-piece" else partial["measured"] == partial["wanted"] == 0
     assert (rows["padding"]["measured"] > 0.02) == (pairs != "none")
     assert ("random segments of the same document (count)" in rows) == (pairs == "next sentence")
@@ -271,7 +271,7 @@ def test_measured_shares_are_those_wanted(pairs, kind):
 def test_a_word_too_long_to_mask_is_left_alone():
     one_word = Tokens(np.full(500, 1 + SPECIAL, np.uint16), np.array([0, 500]), "one word")
     rows = {row["what"]: row["measured"] for row in measure_batches(make(one_word), 5)}
-    assert rows["pieces asked for"] == 0 and np.isnan(rows["of these, hidden"])
+    assert rows["tokens selected for prediction"] == 0 and np.isnan(rows["of these, replaced by [MASK]"])
 
 
 def test_measuring_notices_random_segments_of_the_same_document(monkeypatch):

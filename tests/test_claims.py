@@ -251,7 +251,7 @@ SIZES = [
 ]
 PIECES = [
     {"example": example, "vocabulary": vocabulary, "count": count, "place": 0, "word": "agonist", "printed": True,
-     "pieces": "a"}
+     "tokens": "a"}
     for example in ("one", "two") for vocabulary, count in (("bert-cased", 3), ("pubmedbert-uncased", 1))
 ]  # fmt: skip
 TERMS = [{"published": "x", "verdict": verdict} for verdict in ("agrees", "agrees", "differs", "n/a")]

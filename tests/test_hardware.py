@@ -96,7 +96,7 @@ def test_a_row_that_the_table_of_times_lacks_is_an_error():
         hardware.read_days("biobert-1m", wrong_run)
 
 
-OURS = {"model": "pubmedbert", "pieces": 1000, "FLOPs": 7.2e15, "seconds": 36, "seconds of the start": 4}
+OURS = {"model": "pubmedbert", "tokens": 1000, "FLOPs": 7.2e15, "seconds": 36, "seconds of the start": 4}
 
 
 def test_ours_have_an_mfu_where_the_rate_is_known_and_never_an_energy():

@@ -168,7 +168,7 @@ def test_twenty_sequences_are_memorised(kind):
         optimizer.zero_grad()
     measures = {name: total / count for name, (total, count) in objectives.measure_batch(model.eval(), batch).items()}
     assert measures["held-out loss"] < 0.2
-    assert measures.get("pairs right") == (1.0 if pairs else None)
+    assert measures.get("pair accuracy") == (1.0 if pairs else None)
 
 
 @pytest.mark.parametrize("kind", LOSSES)
@@ -196,4 +196,4 @@ def test_measures_are_divided_by_the_tokens_they_count():
     batch = make_batch(padded=True)
     measures = objectives.measure_batch(make("electra"), batch)
     assert measures["held-out loss"][1] == batch["counts"][0]
-    assert measures["replaced found"][1] + measures["kept cleared"][1] == batch["counts"][1]
+    assert measures["replaced-token recall"][1] + measures["original-token recall"][1] == batch["counts"][1]

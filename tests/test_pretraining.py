@@ -216,8 +216,8 @@ def test_chosen_tokens_are_masked_or_replaced_as_in_the_authors_code(own, archit
     plan = own["plan"].model_copy(update={"architecture": architecture, "phases": [phase]})
     batches = pretraining.make_batches(plan, own["corpora"], own["tokenizer"], 1).parts[0]
     shares = {row["what"]: row["measured"] for row in measure_batches(batches, 20)}
-    assert shares["of these, hidden"] == pytest.approx(masked, abs=0.01)
-    assert shares["of these, replaced by a random piece"] == pytest.approx(replaced, abs=0.01 if replaced else 0)
+    assert shares["of these, replaced by [MASK]"] == pytest.approx(masked, abs=0.01)
+    assert shares["of these, replaced by a random token"] == pytest.approx(replaced, abs=0.01 if replaced else 0)
 
 
 def test_the_fingerprint_depends_on_all_that_determines_the_weights(own):

@@ -27,15 +27,15 @@ def measure_batches(batches: Blocks, steps: int) -> list[dict]:
 
     masking, masked, unchanged = batches.masking, share("masked", "asked"), share("unchanged", "asked")
     rows = [
-        ("pieces asked for", share("asked", "maskable"), share("wanted", "maskable")),
-        ("of these, hidden", masked, masking.masked),
-        ("of these, replaced by a random piece", 1 - masked - unchanged, masking.replaced),
-        ("of these, left as they are", unchanged, 1 - masking.masked - masking.replaced),
-        ("words asked for in part (count)", totals["split"], None if masking.kind == "word-piece" else 0),
+        ("tokens selected for prediction", share("asked", "maskable"), share("wanted", "maskable")),
+        ("of these, replaced by [MASK]", masked, masking.masked),
+        ("of these, replaced by a random token", 1 - masked - unchanged, masking.replaced),
+        ("of these, unchanged", unchanged, 1 - masking.masked - masking.replaced),
+        ("words selected in part (count)", totals["split"], None if masking.kind == "word-piece" else 0),
         ("padding", share("padding", "places"), None if paired else 0),
     ]
     if paired:
-        rows.append(("pairs that follow each other in the text", share("true", "sequences"), 0.5))
+        rows.append(("pairs of consecutive segments", share("true", "sequences"), 0.5))
     if batches.pairs == "next sentence":
         rows.append(("random segments of the same document (count)", totals["same document"], 0))
     return [dict(zip(("what", "measured", "wanted"), row, strict=True)) for row in rows]

@@ -160,9 +160,9 @@ def divergence(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 def measure_batch(model: nn.Module, batch: Batch) -> dict[str, tuple[float, float]]:
     """Measure a model on a held-out batch: by name, a sum over the batch and the number to divide its total by.
 
-    `held-out loss`: cross-entropy at the tokens to predict (ELECTRA: its generator's); `pairs right`; for ELECTRA
-    `replaced found` and `kept cleared`: shares of the replaced and of the kept tokens that its discriminator judges
-    correctly.
+    `held-out loss`: cross-entropy at the tokens to predict (ELECTRA: its generator's); `pair accuracy`; for ELECTRA
+    `replaced-token recall` and `original-token recall`: shares of the replaced and of the other tokens that its
+    discriminator judges correctly.
     """
     predictor = model.generator if isinstance(model, Electra) else model
     states, cls_states = hidden_states(predictor, batch)
@@ -171,11 +171,12 @@ def measure_batch(model: nn.Module, batch: Batch) -> dict[str, tuple[float, floa
     measures = {"held-out loss": (token_loss(logits, batch).item() * target_count, target_count)}
     if cls_states is not None:
         correct = bodies.judge_pair(predictor, cls_states).argmax(-1) == batch["pair"]
-        measures["pairs right"] = (correct.sum().item(), len(correct))
+        measures["pair accuracy"] = (correct.sum().item(), len(correct))
     if isinstance(model, Electra):
         inputs, replaced = corrupt(logits, batch)
         judged_replaced = judge_replaced(model, inputs, batch) > 0
         is_token = heads.mark_tokens(batch)
-        for name, subset in (("replaced found", replaced == 1), ("kept cleared", (replaced == 0) & is_token)):
+        subsets = {"replaced-token recall": replaced == 1, "original-token recall": (replaced == 0) & is_token}
+        for name, subset in subsets.items():
             measures[name] = ((judged_replaced == (replaced == 1))[subset].sum().item(), subset.sum().item())
     return measures

@@ -173,10 +173,10 @@ def count_shattered(table: pd.DataFrame) -> pd.DataFrame:
     words = table[table["word"].notna()].drop_duplicates(["example", "vocabulary", "place"])
     printed = words[words["printed"].eq(True)]
     for (example, vocabulary), group in printed.groupby(["example", "vocabulary"], sort=False):
-        cut = group[(group["count"] > 1) | (group["pieces"] == "[UNK]")]
+        cut = group[(group["count"] > 1) | (group["tokens"] == "[UNK]")]
         rows.append({"example": example, "vocabulary": vocabulary, "printed words": len(group), "cut": len(cut),
-                     "in pieces": ", ".join(cut["pieces"])})  # fmt: skip
-    return pd.DataFrame(rows, columns=["example", "vocabulary", "printed words", "cut", "in pieces"])
+                     "in tokens": ", ".join(cut["tokens"])})  # fmt: skip
+    return pd.DataFrame(rows, columns=["example", "vocabulary", "printed words", "cut", "in tokens"])
 
 
 def decide_shattered(study: "Study") -> Judgement:

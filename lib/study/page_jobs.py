@@ -152,7 +152,7 @@ PAGES = {
         also=("seen",),
     ),  # fmt: skip
     "21_medical_terms": Page(
-        "pieces",
+        "tokens",
         lambda study: [dump("vocabularies"), dump_tables("terms"), vocabulary_files(study), printed()],
         read_medical_terms,
     ),  # fmt: skip
