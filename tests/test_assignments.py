@@ -61,14 +61,14 @@ def test_rows_and_columns_may_be_models_datasets_or_protocols(scores):
 def test_obstacles_to_a_run(monkeypatch):
     monkeypatch.setattr(Study, "why_not", lambda _, key, protocol: "not at hand" if key == "mednli" else "")
     why = published.find_obstacle
-    assert why(open_study("paper"), "pubmedbert", [["mednli"]]) == "not at hand"
-    assert why(open_study("paper"), "pubmedbert", [["mednli", "biosses"]]) == "a mean of 2 sets; missing: mednli"
-    assert "Semantic Scholar" in why(open_study("laptop"), "scibert-cased", [["biosses"]])
-    assert why(open_study("paper"), "scibert-cased", [["biosses"]]) == ""  # its public weights are used
-    assert "released outside the hub" in why(open_study("released"), "biobert-pmc", [["biosses"]])
-    assert why(open_study("smoke"), "roberta", [["biosses"]]) == "outside the budget of scale 'smoke'"
-    assert why(open_study("paper"), "", [["biosses"]]) == "no run is assigned to this cell"
-    assert why(open_study("smoke"), "tfidf-svm", [["jmed-crade"]], "wada") == ""
+    assert why(open_study("paper"), "pubmedbert", ["mednli"], "gu") == "not at hand"
+    assert why(open_study("paper"), "pubmedbert", ["mednli", "biosses"], "gu") == "a mean of 2 sets; missing: mednli"
+    assert "Semantic Scholar" in why(open_study("laptop"), "scibert-cased", ["biosses"], "gu")
+    assert why(open_study("paper"), "scibert-cased", ["biosses"], "gu") == ""  # its public weights are used
+    assert "released outside the hub" in why(open_study("released"), "biobert-pmc", ["biosses"], "gu")
+    assert why(open_study("smoke"), "roberta", ["biosses"], "gu") == "outside the budget of scale 'smoke'"
+    assert why(open_study("paper"), "", ["biosses"], "gu") == "no run is assigned to this cell"
+    assert why(open_study("smoke"), "tfidf-svm", ["jmed-crade"], "wada") == ""
 
 
 def change_scale(monkeypatch, **changes):
@@ -83,10 +83,10 @@ def test_panels_fill_cells_of_models_outside_the_comparison(monkeypatch):
     change_scale(monkeypatch, compared=["bert-general"], panels=[panel])
     outside = "outside the budget of scale 'laptop'"
     why, laptop = published.find_obstacle, open_study("laptop")
-    assert why(laptop, "bert-general", [["hoc"]], "lee") == ""
-    assert why(laptop, "pubmedbert-half", [["gad"], ["ddi"]], "gu") == ""
-    assert why(laptop, "pubmedbert-half", [["gad", "hoc"]], "gu") == outside
-    assert why(laptop, "pubmedbert-half", [["gad"]], "gu-bilstm") == outside
+    assert why(laptop, "bert-general", ["hoc"], "lee") == ""
+    assert why(laptop, "pubmedbert-half", ["gad", "ddi"], "gu") == ""
+    assert why(laptop, "pubmedbert-half", ["gad", "hoc"], "gu") == outside
+    assert why(laptop, "pubmedbert-half", ["gad"], "gu-bilstm") == outside
 
 
 def test_a_scale_may_substitute_models_and_protocols(scores, monkeypatch):

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from lib.study import params, paths, results
+from lib.study import params
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -17,7 +17,7 @@ def read_made_tables(study: "Study") -> dict[str, pd.DataFrame]:
     """Read the published tables made at a scale, by key, without figures, since these repeat cells of tables."""
     tables = {}
     for key, printed in params.load_tables().items():
-        table = None if printed.kind == "curves" else results.find_table(paths.table(study.scale, key))
+        table = None if printed.kind == "curves" else study.find_table(key)
         if table is not None:
             tables[key] = table
     return tables

@@ -1,5 +1,6 @@
 """Tests of claims that compare no table of scores: counts, timings, recomputed numbers, and tests of a single claim."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,16 +21,20 @@ CUT = "bert-cased", "pubmedbert-uncased"  # the vocabularies of BioBERT and PubM
 WHOLE = "focused-other-amplified", "focused-other-uncased"  # the better vocabulary by the claim, and the other
 
 
-def open_table(study: "Study", name: str) -> pd.DataFrame | None:
-    """Read one of our tables, from a run here or the record; None if there is neither."""
-    return results.find_table(paths.table(study.scale, name))
+def by_table(name: str, decide: Callable[[pd.DataFrame], Judgement], missing: str = "", **asked) -> Test:
+    """Build a test of one of our tables. `missing`: the note if it has not been made; `asked`: other fields of Test."""
+
+    def decide_by_table(study: "Study") -> Judgement:
+        table = study.find_table(name)
+        if table is None or table.empty:
+            return Judgement(note=missing or f"{name} not made yet")
+        return decide(table)
+
+    return Test(decide_by_table, tables=(name,), **{"about": "text"} | asked)
 
 
-def decide_whole_terms(study: "Study") -> Judgement:
+def decide_whole_terms(cells: pd.DataFrame) -> Judgement:
     """Judge whether every printed cell of PubMedBERT's table of terms is reproduced, among those that can be tested."""
-    cells = open_table(study, "gu-1")
-    if cells is None:
-        return Judgement(note="gu-1 not made yet")
     testable = cells[cells["published"].notna() & (cells["verdict"] != "n/a")]
     if testable.empty:
         return Judgement(note="no cell of gu-1 can be tested")
@@ -49,10 +54,7 @@ def follows(paper: str, *kinds: str) -> Test:
     `kinds`: the kinds of audit lines that the claim is about.
     """
 
-    def decide(study: "Study") -> Judgement:
-        lines = open_table(study, "audit")
-        if lines is None:
-            return Judgement(note="audit not made yet")
+    def decide(lines: pd.DataFrame) -> Judgement:
         lines = lines[(lines["paper"] == paper) & lines["kind"].isin(kinds)]
         follow = (lines["excused_by_rounding"] == "yes").sum()
         averaging = (lines["verdict"] == "averaging").sum()
@@ -60,7 +62,7 @@ def follows(paper: str, *kinds: str) -> Test:
         note += f"; averaging over runs explains {averaging}" if averaging else ""
         return decide_share(follow, len(lines), follow == len(lines), note)
 
-    return Test(decide, tables=("audit",), about="arithmetic")
+    return by_table("audit", decide, about="arithmetic")
 
 
 def faster(table: str, models: list[str], than: str, ratio=1.0, margin=0.0) -> Test:
@@ -68,11 +70,11 @@ def faster(table: str, models: list[str], than: str, ratio=1.0, margin=0.0) -> T
 
     The ratio, a median over repetitions, has to be exceeded or, with a margin, met within it, by all models.
     """
+    missing = "models not timed yet"
 
-    def decide(study: "Study") -> Judgement:
-        times = open_table(study, table)
-        if times is None or not {*models, than} <= set(times["model"]):
-            return Judgement(note="models not timed yet")
+    def decide(times: pd.DataFrame) -> Judgement:
+        if not {*models, than} <= set(times["model"]):
+            return Judgement(note=missing)
         wide = times.pivot(index="repetition", columns="model", values="seconds")
         repetitions = len(wide)
         judgements = []
@@ -90,14 +92,11 @@ def faster(table: str, models: list[str], than: str, ratio=1.0, margin=0.0) -> T
         decisive = decide_all(judgements)
         return replace(decisive, note=note)
 
-    return Test(decide, tables=(table,), by_interval=True, about="text")
+    return by_table(table, decide, missing, by_interval=True)
 
 
-def decide_shorter_inputs(study: "Study") -> Judgement:
+def decide_shorter_inputs(lengths: pd.DataFrame) -> Judgement:
     """Judge whether inputs are shorter with PubMed's vocabulary on every dataset, by paired differences in tokens."""
-    lengths = open_table(study, "gu-8")
-    if lengths is None:
-        return Judgement(note="gu-8 not made yet")
     wide = lengths[lengths["verdict"] != "n/a"].pivot(index="row", columns="column", values="ours")
     if wide.empty:
         return Judgement(note="no row of gu-8 can be tested")
@@ -132,14 +131,11 @@ def decide_whole_words(study: "Study") -> Judgement:
     return Judgement(**judged, n=len(differences), note=note)
 
 
-def decide_core_share(study: "Study") -> Judgement:
+def decide_core_share(counts: pd.DataFrame) -> Judgement:
     """Judge whether simultaneous pretraining reads more of the core than split files do, in every case.
 
     Both the share of core text and the number of distinct pairs of documents have to be larger.
     """
-    counts = open_table(study, "wada-figure-3")
-    if counts is None or counts.empty:
-        return Judgement(note="instances not counted yet")
     wide = counts.pivot(index=["core", "satellite"], columns="method", values=["core share", "distinct pairs"])
     gains = wide.xs("simultaneous", axis=1, level=1) - wide.xs("split files", axis=1, level=1)
     note = f"percentage points more core text, mean of {len(wide)} cases"
@@ -152,11 +148,8 @@ def decide_core_share(study: "Study") -> Judgement:
     return Judgement(effect=100 * gains["core share"].mean(), n=len(wide), verdict=verdict, note=note)
 
 
-def decide_sizes(study: "Study") -> Judgement:
+def decide_sizes(parameters: pd.DataFrame) -> Judgement:
     """Judge whether models built as described have the printed numbers of parameters, rounded to the printed digits."""
-    parameters = open_table(study, "parameters")
-    if parameters is None:
-        return Judgement(note="parameters not counted yet")
     counts = parameters.set_index("model")["counted, millions"]
     correct, sizes = 0, []
     for model, printed in SIZES.items():
@@ -165,6 +158,9 @@ def decide_sizes(study: "Study") -> Judgement:
         sizes.append(f"{model} {counts[model]:.1f} (printed {printed})")
     note = f"% of sizes that round to the printed one, in millions: {', '.join(sizes)}"
     return decide_share(correct, len(SIZES), correct == len(SIZES), note)
+
+
+NOT_COMPARED = "vocabularies not compared yet"
 
 
 def count_shattered(table: pd.DataFrame) -> pd.DataFrame:
@@ -179,16 +175,13 @@ def count_shattered(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["example", "vocabulary", "printed words", "cut", "in tokens"])
 
 
-def decide_shattered(study: "Study") -> Judgement:
+def decide_shattered(table: pd.DataFrame) -> Judgement:
     """Judge whether BERT's vocabulary splits more printed words than PubMedBERT's in each example of attention."""
     than, better = CUT
-    not_compared, table = Judgement(note="vocabularies not compared yet"), open_table(study, "gu-figure-3")
-    if table is None:
-        return not_compared
     counts = count_shattered(table)
     compared = counts[counts["vocabulary"].isin(CUT)]
     if compared["vocabulary"].nunique() < 2:
-        return not_compared
+        return Judgement(note=NOT_COMPARED)
     cut = compared.pivot(index="example", columns="vocabulary", values="cut")
     words = compared.drop_duplicates("example")["printed words"].sum()
     fewer = cut[than] - cut[better]
@@ -250,7 +243,7 @@ def decide_entity_gain(study: "Study") -> Judgement:
     printed score, so the claim is `undecided`. The effect is then what another definition adds to the same predictions:
     word accuracy minus entity F1, in points, with the error over datasets. Predictions of other models are not used.
     """
-    run, compared = published.substitute_run(study, OURS), open_table(study, "protocols")
+    run, compared = published.substitute_run(study, OURS), study.find_table("protocols")
     not_scored = Judgement(note=f"no entities scored yet of {run.model} under {run.protocol}")
     if compared is None:
         return not_scored

@@ -9,8 +9,8 @@ from IPython.display import HTML, Markdown
 
 from lib import statistics
 from lib.errors import unknown
-from lib.study import claim_tests, pairs, params, paths, results, show, tables
-from lib.study.claim_tests import faster, follows
+from lib.study import claim_tests, pairs, params, results, show, tables
+from lib.study.claim_tests import by_table, faster, follows
 from lib.study.pairs import Pairs, all_of, paired, paired_runs
 from lib.study.trends import Trend, trend
 from lib.study.verdicts import About, Test
@@ -65,8 +65,8 @@ OF_PUBMED = ["BC5CDR (Disease)", "BC5CDR (Chemical)", "JNLPBA", "Linnaeus", "NCB
 # In the order of published/claims.csv. Margins are in points and were set before any result that they judge; the margin
 # of a time ratio is a fifth of the ratio.
 CLAIMS = (
-    Claim("gu-vocab-whole", Test(claim_tests.decide_whole_terms, tables=("gu-1",), about="text")),
-    Claim("gu-shorter-input", Test(claim_tests.decide_shorter_inputs, tables=("gu-8",), about="text")),
+    Claim("gu-vocab-whole", by_table("gu-1", claim_tests.decide_whole_terms)),
+    Claim("gu-shorter-input", by_table("gu-8", claim_tests.decide_shorter_inputs)),
     Claim("gu-scratch-beats-continual",
           paired("gu-9", ("PubMed, PubMed vocab", "Wiki+Books then PubMed, Wiki+Books vocab"))),
     Claim("gu-half-compute",
@@ -100,12 +100,12 @@ CLAIMS = (
                         ("original / MENTION", "original / [CLS]"), ("entity markers / [CLS]", "original / [CLS]"),
                         ("entity markers / MENTION", "original / [CLS]"),
                         ("entity markers / ENTITY START", "original / [CLS]"), unit="checkpoint",
-                        at_chance="than"),
+                        than_at_chance=True),
                  paired("gu-14", ("entity dummification / [CLS]", "entity markers / [CLS]"),
                         ("entity dummification / MENTION", "entity markers / MENTION"), unit="checkpoint",
                         relation="equals", margin=1)),
           "that it is far the worst; that markers are slightly better than dummies, as section 3.3 says"),
-    Claim("gu-attention-shattering", Test(claim_tests.decide_shattered, tables=("gu-figure-3",), about="text"),
+    Claim("gu-attention-shattering", by_table("gu-figure-3", claim_tests.decide_shattered, claim_tests.NOT_COMPARED),
           "that the second sentence has the word: the caption prints its relation alone"),
     Claim("gu-clinical-notes-no-help",
           paired("gu-6", ("BioBERT cased", "ClinicalBERT cased"), ("BioBERT cased", "BlueBERT cased"),
@@ -153,7 +153,7 @@ CLAIMS = (
           "that the state of the art comes before BERT"),
     Claim("wada-amplified-terms",
           Test(claim_tests.decide_whole_words, vocabularies=claim_tests.WHOLE, by_interval=True, about="text")),
-    Claim("wada-core-share", Test(claim_tests.decide_core_share, tables=("wada-figure-3",), about="text")),
+    Claim("wada-core-share", by_table("wada-figure-3", claim_tests.decide_core_share, "instances not counted yet")),
     Claim("wada-simpt-beats-continual",
           all_of(paired("wada-6", (JAPANESE, "BERT (jpW/ jpCR: jpWVocab)"), relation="as good as", margin=1),
                  paired("wada-7", (MEDBERT, "BERT (W + BC/ sP: BaseVocab)"), relation="as good as", margin=1)),
@@ -193,7 +193,7 @@ CLAIMS = (
     Claim("naseem-beats-albert",
           paired_runs(("bioalbert-base1", "naseem"), ("albert-base", "naseem"), TWENTY, ahead=20),
           "the lenient accuracy of questions, for which their MRR stands"),
-    Claim("naseem-size", Test(claim_tests.decide_sizes, tables=("parameters",), about="text")),
+    Claim("naseem-size", by_table("parameters", claim_tests.decide_sizes, "parameters not counted yet")),
     Claim("naseem-faster", faster("step-times", ["bioalbert-base1", "bioalbert-large1"], than="bert-general-pubmed")),
     Claim("naseem-mimic-hurts",
           paired("naseem-7", ("Base1", "Base3"), ("Base2", "Base4"), ("Large1", "Large3"), ("Large2", "Large4"),
@@ -257,14 +257,17 @@ def find_claim(key: str) -> Claim:
 
 def list_claim_runs(study: "Study") -> list[params.RunKey]:
     """List the runs that claims compare directly, not through a table, and that can be made."""
-    parts = [part for claim in CLAIMS for part in claim.test.parts]
-    runs = []
-    for part in parts:
+    cells = [cell for claim in CLAIMS for cell in list_direct_cells(claim, study) if not cell["why_not"]]
+    return list(dict.fromkeys((cell["model"], cell["dataset"], cell["protocol"]) for cell in cells))
+
+
+def list_direct_cells(claim: Claim, study: "Study") -> list[dict]:
+    """List the cells of the runs that a claim compares directly, not through a table."""
+    cells = []
+    for part in claim.test.parts:
         if isinstance(part, Pairs) and part.runs:
-            cells = pairs.list_compared_cells(part, study)
-            run_keys = cells.loc[cells["why_not"] == "", ["model", "dataset", "protocol"]]
-            runs += run_keys.itertuples(index=False, name=None)
-    return list(dict.fromkeys(runs))
+            cells += pairs.list_compared_cells(part, study).to_dict("records")
+    return cells
 
 
 def judge_claims(study: "Study") -> pd.DataFrame:
@@ -313,17 +316,10 @@ def show_of(study: "Study", table: str) -> HTML | Markdown:
 
 def is_tested_on(claim: Claim, table: str, study: "Study") -> bool:
     """Return whether a claim compares cells of a published table, or runs that fill some of its cells."""
-    if not claim.test.parts:
-        return False
-    if table in claim.test.tables:
+    if claim.test.parts and table in claim.test.tables:
         return True
-    runs = {*study.published(table)[tables.RUN].itertuples(index=False, name=None)}
-    for part in claim.test.parts:
-        if isinstance(part, Pairs) and part.runs:
-            compared = pairs.list_compared_cells(part, study)[tables.RUN]
-            if not runs.isdisjoint(compared.itertuples(index=False, name=None)):
-                return True
-    return False
+    compared = {tuple(cell[name] for name in tables.RUN) for cell in list_direct_cells(claim, study)}
+    return not compared.isdisjoint(study.published(table)[tables.RUN].itertuples(index=False, name=None))
 
 
 def judge_alone(claim: Claim, study: "Study") -> dict:
@@ -346,7 +342,7 @@ def tabulate_claims(lines: list[dict]) -> pd.DataFrame:
 
 def read_verdicts(study: "Study") -> pd.DataFrame:
     """Return the judged claims; before notebook 01 has run, all have the verdict n/a."""
-    judged = results.find_table(paths.table(study.scale, "claims"))
+    judged = study.find_table("claims")
     return results.read_claims().assign(n=0, verdict="n/a", note="") if judged is None else judged
 
 

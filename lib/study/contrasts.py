@@ -1,6 +1,6 @@
 """Pairs of a general and a biomedical model that pages compare, as far as a scale has them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lib.study import params, published
@@ -49,17 +49,15 @@ def list_attended(study: "Study") -> list[str]:
 def choose_comparison(study: "Study") -> Comparison | None:
     """Return the first of COMPARISONS that is possible at a scale, with its possible datasets, or None."""
     for named in COMPARISONS:
-        runs = [params.Run(model=model, protocol=named.protocol) for model in (named.general, named.biomedical)]
-        general, biomedical = (published.substitute_run(study, run) for run in runs)
-        comparison = Comparison(general.model, biomedical.model, general.protocol, named.datasets)
-        pair = comparison.general, comparison.biomedical
-        datasets = [
-            key
-            for key in comparison.datasets
-            if not any(published.find_obstacle(study, model, [[key]], comparison.protocol) for model in pair)
-        ]
+        asked = [params.Run(model=model, protocol=named.protocol) for model in (named.general, named.biomedical)]
+        general, biomedical = (published.substitute_run(study, run) for run in asked)
+        datasets = []
+        for key in named.datasets:
+            obstacles = (published.find_obstacle(study, r.model, [key], r.protocol) for r in (general, biomedical))
+            if not any(obstacles):
+                datasets.append(key)
         if datasets:
-            return replace(comparison, datasets=tuple(datasets))
+            return Comparison(general.model, biomedical.model, general.protocol, tuple(datasets))
     return None
 
 

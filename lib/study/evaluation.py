@@ -109,9 +109,7 @@ def add_datasets(study: "Study", encoder: "Checkpoint", protocol: str, keys: Ite
 
     A user's folder that is gone or has changed since the earlier request is dropped from it, and said.
     """
-    request = {"datasets": []}
-    if paths.evaluation(study.scale, encoder.key, protocol).exists():
-        request = requests.read_request(study.scale, encoder.key, protocol)
+    request = requests.find_request(study.scale, encoder.key, protocol)
     datasets = []
     for key in dict.fromkeys([*request["datasets"], *keys]):
         if own_sets.has_changed(study.scale, key):

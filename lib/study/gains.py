@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from lib.benchmarks import registry, versions
-from lib.study import params, paths, results, scores, show, tables
+from lib.study import params, results, scores, show, tables
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -43,16 +43,10 @@ def tabulate_gains(study: "Study") -> pd.DataFrame:
 
 def average_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return a line for each run of the study's own models: the main score, averaged over folds, then over seeds."""
-    own_models = []
-    for model in runs["model"].unique():
-        if params.is_model(model) or model in params.BASELINES:
-            own_models.append(model)
-    is_own = runs["model"].isin(own_models)
-    main_runs = scores.keep_main(runs[is_own])
-    by_seed = main_runs.groupby([*tables.RUN, *tables.SEED])
-    seed_scores = by_seed["value"].mean()
-    run_scores = seed_scores.groupby(tables.RUN).mean()
-    return run_scores.rename("ours").reset_index()
+    own_models = [model for model in runs["model"].unique() if params.is_model(model) or model in params.BASELINES]
+    main_runs = scores.keep_main(runs[runs["model"].isin(own_models)])
+    seed_scores = main_runs.groupby([*tables.RUN, *tables.SEED])["value"].mean()
+    return seed_scores.groupby(tables.RUN).mean().rename("ours").reset_index()
 
 
 def add_references(lines: pd.DataFrame, study: "Study") -> pd.DataFrame:
@@ -81,7 +75,7 @@ def read_counts(study: "Study") -> dict[tuple[str, str], str]:
     """
     differences = {}
     for key, table in params.load_tables("counts").items():
-        counts = results.find_table(paths.table(study.scale, key))
+        counts = study.find_table(key)
         if counts is None:
             continue
         for line in counts.dropna(subset=["published", "ours"]).to_dict("records"):

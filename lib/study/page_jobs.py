@@ -33,7 +33,8 @@ class Page:
 
     makes: str  # a table
     watches: Callable[["Study"], object] = lambda study: []  # what else makes it run again, besides code and jobs
-    # stage -> keys of jobs; `runs` and `vocabularies`: what it reads of those made here, by whatever job
+    # stage -> keys of the jobs that it reads. Two more names: `runs`, (model, dataset, protocol), read through the
+    # fine-tuning jobs that make them, and `vocabularies`, of which those trained here are read
     reads: Callable[["Study"], Jobs] = lambda study: {}
     also: tuple[str, ...] = ()  # other tables that it makes
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -38,7 +38,7 @@ class Pairs:
     relation: statistics.Relation = "beats"
     margin: float = 0.0  # for "as good as" and "equals"
     ahead: int = 0  # datasets on which the better side must lead too; 0: only the mean counts
-    at_chance: Literal["", "than"] = ""  # the side that may be at chance, because the claim says so
+    than_at_chance: bool = False  # the worse side may be at chance, because the claim says so
     unit: Unit = "recipe"
 
 
@@ -148,7 +148,7 @@ def judge_pairs(part: Pairs, study: "Study", table_cells: pd.DataFrame, seeds: p
     baselines = baselines.drop_duplicates("place").set_index("place")
     better, than = (align(side, places) for side in sides)
     means = {place: (statistics.find_mean(better[place]), statistics.find_mean(than[place])) for place in places}
-    tested = [better] if part.at_chance else [better, than]
+    tested = [better] if part.than_at_chance else [better, than]
     kept = [place for place in places if not any(is_chance(side[place], baselines["chance"][place]) for side in tested)]
     lost = [
         f"{place} ({better_mean - than_mean:+.2f})"
@@ -368,8 +368,7 @@ def describe_substitutions(part: Pairs, table_cells: pd.DataFrame) -> str:
     """List, each once, what the runs of a comparison use in place of what the claim names."""
     is_compared = table_cells["row"].isin(part.names) | table_cells["column"].isin(part.names)
     substitutes = table_cells.loc[is_compared & (table_cells["why_not"] == ""), "substituted"]
-    pieces = (piece for text in substitutes.unique() if text for piece in text.split(", "))
-    return ", ".join(dict.fromkeys(pieces))
+    return published.join_substitutions(substitutes)
 
 
 def find_printed(run: params.Run, score: str) -> float:

@@ -1,4 +1,4 @@
-"""The only place that builds a path from keys. `--` joins keys; a key never contains it."""
+"""Paths of the study's files, from their keys. `--` joins keys; a key never contains it."""
 
 import os
 from pathlib import Path

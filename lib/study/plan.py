@@ -288,9 +288,7 @@ class Plan:
 
         An earlier request may name a user's folder that has changed since; what else is asked for still runs.
         """
-        if not paths.evaluation(self.scale, model, protocol).exists():
-            return []
-        datasets = requests.read_request(self.scale, model, protocol)["datasets"]
+        datasets = requests.find_request(self.scale, model, protocol)["datasets"]
         datasets = [dataset for dataset in datasets if not own_sets.has_changed(self.scale, dataset)]
         return [(model, dataset, protocol) for dataset in datasets if not self.study.why_missing(dataset, protocol)]
 

@@ -133,7 +133,8 @@ def assign(study: "Study", cell: dict, requested: params.Run, score: str, why_no
     run = substitute_run(study, requested)
     groups = run.mean_of or [[run.dataset]]
     members = [(number, dataset) for number, group in enumerate(groups) for dataset in group]
-    why_not = why_not or find_obstacle(study, run.model, groups, run.protocol)
+    datasets = [dataset for _, dataset in members if dataset]
+    why_not = why_not or find_obstacle(study, run.model, datasets, run.protocol)
     differs = [requested.differs]
     if not why_not:
         differs += [registry.lookup(dataset).differs for _, dataset in members]
@@ -191,18 +192,23 @@ def describe_substitution(requested: params.Run, used: params.Run) -> str:
     return ", ".join(f"{substitute} in place of {original}" for substitute, original in pairs if substitute != original)
 
 
-def find_obstacle(study: "Study", model: str, groups: list[list[str]], protocol: str = "") -> str:
+def join_substitutions(descriptions: Iterable[str]) -> str:
+    """Join what `describe_substitution` says of several runs, each substitute once."""
+    return ", ".join(dict.fromkeys(part for text in descriptions for part in text.split(", ") if part))
+
+
+def find_obstacle(study: "Study", model: str, datasets: list[str], protocol: str) -> str:
     """Return why runs cannot be made at a scale, or an empty string; finished runs no longer need their data."""
-    sets = [dataset for group in groups for dataset in group if dataset]
-    if not model or not sets:
+    if not model or not datasets:
         return "no run is assigned to this cell"
     if why_not := params.why_no_weights(model, study.scale):
         return why_not
-    if len(sets) == 1 and (why_not := why_not_run(study, model, sets[0], protocol)):
-        return why_not
-    if missing := [dataset for dataset in sets if why_not_run(study, model, dataset, protocol)]:
-        return f"a mean of {len(sets)} sets; missing: {', '.join(missing)}"
-    return "" if is_planned(study, model, sets, protocol) else study.outside_budget
+    missing = {dataset: why for dataset in datasets if (why := why_not_run(study, model, dataset, protocol))}
+    if missing and len(datasets) > 1:
+        return f"a mean of {len(datasets)} sets; missing: {', '.join(missing)}"
+    if missing:
+        return missing[datasets[0]]
+    return "" if is_planned(study, model, datasets, protocol) else study.outside_budget
 
 
 def why_not_planned(study: "Study", model: str, datasets: Iterable[str], protocol: str) -> str:

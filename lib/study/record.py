@@ -109,7 +109,7 @@ def is_ours(model: str, dataset: str) -> bool:
 
 
 def has_ours(scale: str, key: str) -> bool:
-    """Return whether a published table has a number of ours."""
+    """Return whether a table has a number of ours beside printed ones."""
     table = results.find_table(paths.table(scale, key))
     return table is not None and "ours" in table and bool(table["ours"].notna().any())
 

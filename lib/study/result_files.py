@@ -198,9 +198,7 @@ def find_source(study: "Study", model: str, protocol: str) -> str:
         return params.describe_weights(model)
     if params.is_model(model):
         return f"pretrained at scale {study.scale}"
-    if not paths.evaluation(study.scale, model, protocol).exists():
-        return ""
-    source = requests.read_request(study.scale, model, protocol)["source"]
+    source = requests.find_request(study.scale, model, protocol)["source"]
     return Path(source).name if Path(source).is_absolute() else source
 
 

@@ -232,7 +232,7 @@ def find_table(path: Path) -> pd.DataFrame | None:
 
 
 def computed(path: Path, scale: str, make: Callable[..., object], *arguments) -> pd.DataFrame:
-    """Compute a page's table and write it; without the scale's data, return the recorded table.
+    """Compute a page's table and write it; without the scale's data, return the one at hand, of a run or the record.
 
     A page opened without data or weights therefore shows what was measured, and changes nothing. Raises StudyError if
     there is nothing to compute the table from.

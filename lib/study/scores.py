@@ -12,7 +12,7 @@ import pandas as pd
 from lib import statistics
 from lib.benchmarks import metrics, registry
 from lib.finetuning.runs import average_folds
-from lib.study import own_sets, params, paths, published, results, show, tables
+from lib.study import own_sets, params, published, results, show, tables
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -86,7 +86,7 @@ def compare_pretrainings(study: "Study") -> pd.DataFrame:
     texts = summary.dropna().apply(lambda line: f"{show.show_ours(line)} ({line['n']:.0f})", axis=1)
     table = texts.unstack(["protocol", "dataset"]).rename_axis(None)
     table.columns = [f"{registry.lookup(dataset).title}, {protocol}" for protocol, dataset in table.columns]
-    pretrained = results.find_table(paths.table(study.scale, "pretrained"))
+    pretrained = study.find_table("pretrained")
     if pretrained is not None:
         table = table.join(list_losses(pretrained), how="outer").fillna("")
     return table.reset_index(names="model")

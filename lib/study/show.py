@@ -12,7 +12,7 @@ from lib import artefacts
 from lib.benchmarks import registry
 from lib.benchmarks.datasets import Dataset
 from lib.finetuning.protocol import describe_settings
-from lib.study import params, paths, results
+from lib.study import params, paths, published, results
 from lib.study.tables import PLACE
 
 if TYPE_CHECKING:
@@ -265,8 +265,8 @@ def describe_not_run(effect: pd.DataFrame) -> list[str]:
 def describe_replacements(filled: pd.DataFrame) -> list[str]:
     """Say in a sentence which models or protocols our numbers substitute for the paper's; empty if none."""
     rows = filled.dropna(subset="ours")
-    substitutions = dict.fromkeys(name for text in rows["substituted"] for name in text.split(", ") if name)
-    return [f"Our runs substitute models or protocols: {', '.join(substitutions)}."] if substitutions else []
+    substitutions = published.join_substitutions(rows["substituted"])
+    return [f"Our runs substitute models or protocols: {substitutions}."] if substitutions else []
 
 
 def describe_baselines(filled: pd.DataFrame) -> list[str]:
@@ -292,7 +292,7 @@ def name_axes(cells: pd.DataFrame) -> tuple[str, str]:
 def beside(filled: pd.DataFrame, cells: pd.DataFrame, study: "Study", metric: str = "") -> HTML:
     """Show a published table with our scores below the paper's, linked to their runs, and the baselines.
 
-    `filled`: from tables.summarise_cells and tables.baselines; `cells`: from Study.published; `metric`: as printed,
+    `filled`: from tables.fill; `cells`: from Study.published; `metric`: as printed,
     empty if each row or column has its own. The caption also says how datasets differ from the paper's.
     """
     dataset_side, model_side = name_axes(cells)
@@ -383,10 +383,10 @@ def models(cells: pd.DataFrame, study: "Study") -> HTML:
             row |= {"pretrained on": texts, "vocabulary": model.vocabulary, "in its place": substituted,
                     "differs from the paper": model.differs}  # fmt: skip
         rows.append(row)
-    return table(pd.DataFrame(rows).fillna(""), caption=describe_recipe(study))
+    return table(pd.DataFrame(rows).fillna(""), caption=describe_common_recipe(study))
 
 
-def describe_recipe(study: "Study") -> str:
+def describe_common_recipe(study: "Study") -> str:
     """Say what a scale with a recipe of its own changes for all models; empty if they keep their published ones."""
     if study.budget.pretraining.recipe is None:
         return ""
@@ -420,7 +420,7 @@ def show_pretraining(cells: pd.DataFrame, study: "Study") -> HTML:
                      "tokens": sum(phase.steps * phase.batch_size * phase.length for phase in phases),
                      "words of its text": sum(record["words"] for record in records) if all(records) else None,
                      "differs from the paper": model.differs})  # fmt: skip
-    return table(pd.DataFrame(rows).convert_dtypes(), caption=describe_recipe(study))
+    return table(pd.DataFrame(rows).convert_dtypes(), caption=describe_common_recipe(study))
 
 
 def protocols(cells: pd.DataFrame, study: "Study") -> HTML | Markdown:

@@ -143,7 +143,7 @@ class Study:
         """Return every score of every run at this scale, made here or in the record, without needing data or weights.
 
         `own`: include the user's own data. Columns: model, pretraining (its seed), dataset, protocol, seed, fold, train
-        (number of training instances), device (hardware and precision of the encoder), score, value.
+        (number of training instances), device (hardware and precision of the encoder), score, value, jackknife.
         """
         from lib.study import results
 
@@ -158,6 +158,12 @@ class Study:
         from lib.study import results
 
         return results.read_baselines(self.scale)
+
+    def find_table(self, name: str) -> "pd.DataFrame | None":
+        """Read one of our tables, from a run here or the record; None if there is neither."""
+        from lib.study import results
+
+        return results.find_table(paths.table(self.scale, name))
 
     def save(self, name: str, content: "pd.DataFrame | Figure") -> None:
         """Write a page's table or figure below outputs/<scale>/; a published table gets the columns of the record.
@@ -174,7 +180,7 @@ class Study:
             results.write_table(self.scale, name, content)
 
     def compute(self, name: str, make: Callable[..., object], *arguments) -> "pd.DataFrame":
-        """Make a page's table and save it; without the scale's data, return the record's.
+        """Make a page's table and save it; without the scale's data, return the one at hand, of a run or the record.
 
         Raises StudyError as results.computed does.
         """
@@ -192,13 +198,12 @@ class Study:
         With a protocol, this includes the dataset on which the protocol fine-tunes first.
         """
         data = self.dataset(dataset)
-        reasons = data.missing
-        if not reasons:
-            first_dataset = protocol and self.protocol(protocol, dataset).first_on
-            reason = self.why_missing(first_dataset) if first_dataset else ""
-            return f"{protocol} fine-tunes on {first_dataset} first: {reason}" if reason else ""
-        prefix = f"the {' and '.join(reasons)} split{'s are' if len(reasons) > 1 else ' is'} not at hand: "
-        return (prefix if len(reasons) < len(data.files) else "") + next(iter(reasons.values()))
+        if reasons := data.missing:
+            prefix = f"the {' and '.join(reasons)} split{'s are' if len(reasons) > 1 else ' is'} not at hand: "
+            return (prefix if len(reasons) < len(data.files) else "") + next(iter(reasons.values()))
+        first_dataset = self.protocol(protocol, dataset).first_on if protocol else None
+        reason = self.why_missing(first_dataset) if first_dataset else ""
+        return reason and f"{protocol} fine-tunes on {first_dataset} first: {reason}"
 
     def why_not(self, dataset: str, protocol: str = "") -> str:
         """Return why a dataset cannot be run here (under a protocol, if one is given), or an empty string."""

@@ -84,8 +84,7 @@ def baselines(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     """
     lines = cells.merge(known, how="left", on=["dataset", "score"])
     for keys in ([*PLACE, "group"], PLACE):
-        groups = lines.groupby(keys, sort=False)[BASELINES]
-        lines = groups.mean().where(groups.count().eq(groups.size(), axis=0)).reset_index()
+        lines = lines.groupby(keys, sort=False)[BASELINES].mean(skipna=False).reset_index()
     return lines
 
 

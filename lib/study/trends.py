@@ -87,8 +87,8 @@ def list_curve_seeds(part: Trend, study: "Study") -> pd.DataFrame:
 
 
 def list_points(seeds: pd.DataFrame, sign: int) -> statistics.Curve:
-    """Return a curve: its places on the axis, each with the values of its seeds times `sign`."""
-    by_point = seeds.groupby(tables.PLACE, sort=False)
+    """Return a curve: its places on the axis, as far as they are known, each with its seeds' values times `sign`."""
+    by_point = seeds.dropna(subset="x").groupby(tables.PLACE, sort=False)
     return [(points["x"].iloc[0], (sign * points["ours"]).tolist()) for _, points in by_point]
 
 
