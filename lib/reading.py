@@ -28,6 +28,8 @@ from lib.places import show_path
 
 BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError,
           RuntimeError, ValueError, OverflowError, IndexError)  # fmt: skip
+Cells = Iterator[tuple[str, list[str]]]  # `file:line` and the cells of each row
+NamedCells = Iterator[tuple[str, dict[str, str]]]  # the same, by column
 
 
 @contextmanager
@@ -133,7 +135,12 @@ def find_file(path: Path) -> Path:
     return file
 
 
-def read_columns(path: Path, width: int, header: str = "", member: str = "") -> Iterator[tuple[str, list[str]]]:
+def read_first_line(path: Path, member: str = "") -> str:
+    """Return the first line that is not blank, or an empty string. `member`: a file in the archive `path`."""
+    return next((line for _, line in read_lines(path, member) if line.strip()), "")
+
+
+def read_columns(path: Path, width: int, header: str = "", member: str = "") -> Cells:
     """Yield `file:line` and the cells of every line of a tab-separated file. Raises StudyError for another width.
 
     `header`: names that the first line must have; this line is skipped. `member`: a file in the archive `path`.
@@ -174,7 +181,7 @@ def read_json_lines(path: Path, blank: bool = False) -> Iterator[tuple[str, dict
         raise StudyError(f"{name}: empty file")
 
 
-def read_rows(path: Path, columns: str, header: bool = True, member: str = "") -> Iterator[tuple[str, dict[str, str]]]:
+def read_rows(path: Path, columns: str, header: bool = True, member: str = "") -> NamedCells:
     """Yield `file:line` and the cells of each row of a tab-separated file, by column; quotes have no meaning.
 
     `header`: whether the first line has the columns' names. `member`: a file in the archive `path`. Raises StudyError
@@ -193,7 +200,7 @@ def read_json_rows(path: Path, columns: str) -> Iterator[tuple[str, dict]]:
         yield location, record
 
 
-def read_csv_cells(path: Path, **form) -> Iterator[tuple[str, list[str]]]:
+def read_csv_cells(path: Path, **form) -> Cells:
     """Yield `file:line`, for the row's last line, and the cells of each row of a CSV, without blank lines.
 
     Raises StudyError for a malformed row. `form`: options of csv.reader for other separators or quotes.
@@ -208,7 +215,7 @@ def read_csv_cells(path: Path, **form) -> Iterator[tuple[str, list[str]]]:
         raise StudyError(f"{name}:{reader.line_num}: not CSV ({error}); was the file cut off?") from None
 
 
-def name_cells(names: list[str], rows: Iterable[tuple[str, list[str]]]) -> Iterator[tuple[str, dict[str, str]]]:
+def name_cells(names: list[str], rows: Cells) -> NamedCells:
     """Yield the cells of rows by column. Raises StudyError for a row of another width."""
     for location, cells in rows:
         if len(cells) != len(names):
@@ -217,7 +224,7 @@ def name_cells(names: list[str], rows: Iterable[tuple[str, list[str]]]) -> Itera
         yield location, dict(zip(names, cells, strict=True))
 
 
-def read_csv(path: Path, needed: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
+def read_csv(path: Path, needed: list[str]) -> NamedCells:
     """Yield the rows of a CSV with a header. Raises StudyError for a missing column or a malformed row."""
     rows = read_csv_cells(path)
     location, names = next(rows, ("", []))

@@ -130,15 +130,14 @@ def estimate_slope(curves: list[Curve]) -> Estimate:
 
 def find_slope(points: Curve) -> float:
     """Return the least-squares slope through the means of some points, per tenfold x."""
-    return float(find_slopes(np.array([x for x, _ in points]), np.array([np.mean(scores) for _, scores in points])))
+    return fit_slope([x for x, _ in points], [np.mean(scores) for _, scores in points])
 
 
-def find_slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return least-squares slopes over the last axis, per tenfold x; nan if all x are equal."""
-    deviations = np.log10(x) - np.log10(x).mean(axis=-1, keepdims=True)
-    sum_of_squares = (deviations**2).sum(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(sum_of_squares > 1e-12, (deviations * y).sum(axis=-1) / sum_of_squares, np.nan)
+def fit_slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return the least-squares slope of y per tenfold x; nan if all x are equal."""
+    deviations = np.log10(x) - np.log10(x).mean()
+    sum_of_squares = (deviations**2).sum()
+    return float((deviations * y).sum() / sum_of_squares) if sum_of_squares > 1e-12 else np.nan
 
 
 def judge(estimate: Estimate, relation: Relation = "beats", margin: float = 0.0) -> dict:

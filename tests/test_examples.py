@@ -20,7 +20,7 @@ def tokenizer():
 
 
 def make(lengths):
-    return [Example(number, list(range(1, length + 1)), 0, [], number) for number, length in enumerate(lengths)]
+    return [Example(number, list(range(1, length + 1)), target=number) for number, length in enumerate(lengths)]
 
 
 def test_frames_are_those_of_the_tokenizer(tokenizer):
@@ -39,7 +39,7 @@ def test_frames_are_those_of_the_tokenizer(tokenizer):
 
 
 def test_padding_and_second_texts():
-    batch = pad([Example(0, [7, 8, 9, 6], 2, [], 0), Example(1, [7, 9], 0, [], 0)], padding=3)
+    batch = pad([Example(0, [7, 8, 9, 6], second=2), Example(1, [7, 9])], padding=3)
     assert batch["input_ids"].tolist() == [[7, 8, 9, 6], [7, 9, 3, 3]]
     assert batch["token_type_ids"].tolist() == [[0, 0, 1, 1], [0, 0, 0, 0]]
     assert batch["attention_mask"].tolist() == [[True] * 4, [True, True, False, False]]

@@ -27,7 +27,7 @@ def write(folder: Path, annotations=PIPES, name="note", end=".pipe.txt") -> Path
 
 def read_mentions(folder: Path, *names) -> list[Annotation]:
     notes = shareclef.read_marked_notes(folder / "notes", folder / "gold", *names)
-    return [mention for _, mentions in notes.values() for mention in mentions]
+    return [mention for _, _, mentions in notes for mention in mentions]
 
 
 def test_both_forms_keep_the_parts_of_a_mention(tmp_path):

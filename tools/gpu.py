@@ -105,8 +105,7 @@ def pack(scale: str, folder: Path, only: Sequence[str] = (), wheels: bool = True
     packed = {path: path.relative_to(ROOT) for path in dict.fromkeys(files)}
     for key in dict.fromkeys(dataset for _, dataset, _ in runs):
         dataset = study.dataset(key)
-        data_files = [path for split in dataset.files for fold in range(1, dataset.folds + 1)
-                      for path in dataset.paths(split, fold)]  # fmt: skip
+        data_files = [path for part in dataset.parts for path in dataset.paths(*part)]
         packed |= {path: path.relative_to(ROOT) if path.is_relative_to(ROOT) else "data" / path.relative_to(study.data)
                    for path in data_files}  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)

@@ -18,11 +18,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import torch
+from safetensors.torch import load_file, save_file
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
 
-from lib.artefacts import write_text  # noqa: E402
+from lib.artefacts import whole_file, write_text  # noqa: E402
 from lib.benchmarks.datasets import SPLITS, Dataset  # noqa: E402
 from lib.benchmarks.instances import Sentence  # noqa: E402
 from lib.errors import StudyError  # noqa: E402
@@ -125,8 +127,17 @@ def make(encoder: str, folder: Path, epochs: int, threads: int) -> None:
     print(description, flush=True)
     finetune(study.encoder(encoder), dataset, settings, [SEED], folder.with_name(f"{folder.name}-runs"),
              Machine(threads=threads), save=folder)  # fmt: skip
-    saved.round_weights(folder)
+    round_weights(folder)
     add_to_card(folder, MADE, description)
+
+
+def round_weights(folder: Path) -> None:
+    """Convert a saved model's weights to bfloat16, half the bytes. `load_saved` converts them back to float32."""
+    path = folder / "model.safetensors"
+    weights = {name: weight.to(torch.bfloat16) for name, weight in load_file(path).items()}
+    with whole_file(path) as temporary:
+        save_file(weights, temporary, metadata={"format": "pt"})
+    saved.share_weights(folder)
 
 
 def describe_making(dataset: Dataset, left_out: Counter) -> str:

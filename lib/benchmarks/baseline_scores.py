@@ -43,7 +43,7 @@ def measure_dataset(
     return rows
 
 
-def score_baseline(method: Baseline, dataset: Dataset, limit: int | None = None) -> dict:
+def score_baseline(method: Baseline, dataset: Dataset, limit: int | None) -> dict:
     """Return the mean score over folds, its 95% interval over draws of test documents, the settings chosen, and sizes.
 
     Entity metrics add scores by whether training has an entity's name, metrics in WITH_MACRO add `macro f1`. Raises

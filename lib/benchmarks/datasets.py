@@ -105,12 +105,11 @@ class Dataset:
     def missing(self) -> dict[str, str]:
         """The splits that cannot be read, and why."""
         reasons = {}
-        for split in self.files:
+        for split, fold in self.parts:
             try:
-                for fold in range(1, self.folds + 1):
-                    self.paths(split, fold)
+                self.paths(split, fold)
             except StudyError as error:
-                reasons[split] = str(error)
+                reasons.setdefault(split, str(error))
         return reasons
 
     @property

@@ -1,6 +1,6 @@
 """Definitions that a printed score may follow: the same predictions scored by each, and who prints which."""
 
-from collections.abc import Callable
+from functools import partial
 
 from lib.benchmarks import metrics
 from lib.benchmarks.datasets import Dataset
@@ -9,18 +9,16 @@ ENTITIES, WORDS, WORD_ACCURACY = "entity F1", "word F1", "word accuracy"
 RELATIONS, POSITIVE, ACCURACY, NO = "micro F1 of positive types", "F1 of the positive class", "accuracy", "F1 of no"
 LABELS, BY_EXAMPLE = "micro F1 of labels", "example-based F1"
 LABELLED = "labelled documents"
-DEFINITIONS: dict[str, Callable[[Dataset, list, list], float]] = {  # called with a dataset, gold and predicted
-    ENTITIES: lambda _, *both: metrics.entity_scores(*both)["f1"],
-    WORDS: lambda _, *both: metrics.token_scores(*both, outside=False)["f1"],
-    WORD_ACCURACY: lambda _, *both: metrics.token_scores(*both, outside=True)["f1"],
-    RELATIONS: lambda dataset, *both: metrics.relation_scores(*both, negative=dataset.negative)["f1"],
-    POSITIVE: lambda _, *both: metrics.binary_scores(*both)["f1"],
-    ACCURACY: lambda _, *both: metrics.accuracy(*both),
-    NO: lambda _, *both: metrics.answer_class_scores(*both)["f1 (no)"],
-    LABELS: lambda _, *both: metrics.multilabel_scores(*both)["f1"],
-    f"{LABELS}, {LABELLED}": lambda _, *both: metrics.multilabel_scores(*keep_labelled(*both))["f1"],
-    BY_EXAMPLE: lambda _, *both: metrics.example_scores(*both)["f1"],
-    f"{BY_EXAMPLE}, {LABELLED}": lambda _, *both: metrics.example_scores(*keep_labelled(*both))["f1"],
+METRICS = {  # definition -> its metric
+    ENTITIES: metrics.entity_scores,
+    WORDS: partial(metrics.token_scores, outside=False),
+    WORD_ACCURACY: partial(metrics.token_scores, outside=True),
+    RELATIONS: metrics.relation_scores,
+    POSITIVE: metrics.binary_scores,
+    ACCURACY: metrics.accuracy,
+    NO: metrics.answer_class_scores,
+    LABELS: metrics.multilabel_scores,
+    BY_EXAMPLE: metrics.example_scores,
 }
 # From the record of a run, because gold answers are texts that stay in their dataset, and predicted ones are spans.
 RECORDED = {"mean reciprocal rank": "mrr", "lenient accuracy": "lenient accuracy"}
@@ -46,9 +44,20 @@ PAIRS = {
     ],
     "accuracy": [(ACCURACY, NO, "gu-6 has the accuracy; ozyurt-3 the F1 of each answer")],
     "answer-class-f1": [(NO, ACCURACY, "ozyurt-3 has the F1 of each answer; gu-6 the accuracy")],
-    "bioasq-factoid": [(*RECORDED, "lee-6 has both; naseem-7 the lenient accuracy alone")],
+    "bioasq-factoid": [
+        ("mean reciprocal rank", "lenient accuracy", "lee-6 has both; naseem-7 the lenient accuracy alone")
+    ],
 }  # fmt: skip
-OF_ONE = {"accuracy": "bioasq-7b-yesno"}  # metric -> the only dataset that its second definition is for
+
+
+def score_by(definition: str, dataset: Dataset, gold: list, predicted: list) -> float:
+    """Return the score of predictions by a definition of PAIRS; LABELLED in it leaves out documents without a label."""
+    name, _, restriction = definition.partition(", ")
+    if restriction:
+        gold, predicted = keep_labelled(gold, predicted)
+    options = {"negative": dataset.negative} if name == RELATIONS else {}
+    scores = METRICS[name](gold, predicted, **options)
+    return scores if name == ACCURACY else scores["f1 (no)" if name == NO else "f1"]
 
 
 def keep_labelled(gold: list, predicted: list) -> tuple[list, list]:
@@ -62,6 +71,6 @@ def list_pairs(dataset: Dataset) -> list[tuple[str, str, str]]:
 
     Empty if all labels are positive, or if the second definition is for another dataset.
     """
-    if not dataset.negative or OF_ONE.get(dataset.metric, dataset.key) != dataset.key:
+    if not dataset.negative or dataset.metric == "accuracy" and dataset.key != "bioasq-7b-yesno":
         return []
     return PAIRS.get(dataset.metric, [])

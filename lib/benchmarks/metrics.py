@@ -72,15 +72,16 @@ def mention_sets(texts: Tags) -> list[set[tuple]]:
     """
     sets = []
     for tags in texts:
-        mentions: list[tuple[str, list[int]]] = []
+        mentions, latest = [], {}  # latest: the last mention of each type
         for position, tag in enumerate(tags):
             letter, _, kind = tag.partition("-")
-            kind_positions = [positions for other_kind, positions in mentions if other_kind == kind]
-            if letter == "I" and kind_positions:
-                kind_positions[-1].append(position)
-            elif letter != "O":
-                mentions.append((kind, [position]))
-        sets.append({(kind, *positions) for kind, positions in mentions})
+            if letter == "O":
+                continue
+            if letter != "I" or kind not in latest:
+                latest[kind] = [kind]
+                mentions.append(latest[kind])
+            latest[kind].append(position)
+        sets.append({tuple(mention) for mention in mentions})
     return sets
 
 

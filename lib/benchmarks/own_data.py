@@ -24,7 +24,7 @@ from lib.benchmarks.instances import Instance, Labelled, Pair, Sentence
 from lib.benchmarks.metrics import entity_sets
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import read_lines
+from lib.reading import read_first_line
 
 WORDS = {  # word in a file name -> part
     **dict.fromkeys(("train", "training"), "train"),
@@ -54,10 +54,6 @@ class OwnData:
     parts: list[dict]
     notes: list[str]
     division: list[tuple[str, str]]
-
-    @property
-    def fingerprint(self) -> str:
-        return fingerprint_data(self.dataset)
 
 
 def fingerprint_data(dataset: Dataset) -> str:
@@ -152,8 +148,8 @@ def find_form(path: Path) -> str:
     name = path.name.removesuffix(".gz").lower()
     if name.endswith(UNREADABLE):
         raise StudyError(f"{show_path(path)}: not a form that is read; save it as {', '.join(TABLES)} or CoNLL")
-    first_line = next((line for _, line in read_lines(path) if line.strip()), None)
-    if first_line is None:
+    first_line = read_first_line(path)
+    if not first_line:
         raise StudyError(f"{show_path(path)}: empty file")
     if name.endswith((".csv", ".jsonl")):
         return TABLE
@@ -207,7 +203,7 @@ def count_labels(instances: Iterable[Instance]) -> Counter:
     counts: Counter = Counter()
     for instance in instances:
         if isinstance(instance, Sentence):
-            counts.update(kind or "entity" for kind, _, _ in entity_sets([instance.tags])[0])
+            counts.update(kind for kind, _, _ in entity_sets([instance.tags])[0])
         elif isinstance(instance, Labelled):
             counts.update(instance.labels)
         elif isinstance(instance.label, str):

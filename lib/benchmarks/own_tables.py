@@ -20,7 +20,7 @@ from lib.benchmarks.instances import Labelled, Pair
 from lib.benchmarks.tabular import strip_quotes
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.reading import name_cells, read_csv_cells, read_json_lines, read_lines
+from lib.reading import Cells, name_cells, read_csv_cells, read_first_line, read_json_lines, read_lines
 
 ANSWERS = "label", "labels", "score"
 COLUMNS = "text", "text2", *ANSWERS, "document"
@@ -140,7 +140,7 @@ def read_table_cells(path: Path) -> Iterator[tuple[str, dict]]:
         yield from read_json_lines(path, blank=True)
         return
     if name.endswith(".csv"):
-        _, first_line = next(read_lines(path), (1, ""))
+        first_line = read_first_line(path)
         rows = read_csv_cells(path, delimiter=";" if first_line.count(";") > first_line.count(",") else ",")
     else:
         rows = read_tsv(path)
@@ -151,7 +151,7 @@ def read_table_cells(path: Path) -> Iterator[tuple[str, dict]]:
     yield from name_cells(names, rows)
 
 
-def read_tsv(path: Path) -> Iterator[tuple[str, list[str]]]:
+def read_tsv(path: Path) -> Cells:
     """Yield the non-blank lines of a TSV as rows; a cell that is quoted as a whole loses its quotes."""
     for number, line in read_lines(path):
         if line.strip():

@@ -48,11 +48,8 @@ def rates_by_kind(gold: Sets, predicted: Sets, kind_of: KindOf = str) -> dict[st
     """Return precision, recall and F1 for each kind of member in gold or predictions, sorted by kind."""
     check_lengths(gold, predicted)
     shared = [set(g) & set(p) for g, p in zip(gold, predicted, strict=True)]
-    right_counts = count_kinds(shared, kind_of)
-    predicted_counts = count_kinds(predicted, kind_of)
-    gold_counts = count_kinds(gold, kind_of)
-    return {kind: rates(right_counts[kind], predicted_counts[kind], gold_counts[kind])
-            for kind in sorted(predicted_counts | gold_counts)}  # fmt: skip
+    right, marked, expected = (count_kinds(sets, kind_of) for sets in (shared, predicted, gold))
+    return {kind: rates(right[kind], marked[kind], expected[kind]) for kind in sorted(marked | expected)}
 
 
 def count_kinds(sets: Sets, kind_of: KindOf) -> Counter[str]:

@@ -46,15 +46,15 @@ def read_disorders(
     """
     return [
         sentence
-        for name, (text, mentions) in read_marked_notes(notes, annotations, names).items()
+        for name, text, mentions in read_marked_notes(notes, annotations, names)
         for sentence in standoff.tag_text(blank(text), mentions, name, standoff.BLANK_LINE, left_out)
     ]
 
 
 def read_marked_notes(
     notes: Path, annotations: Path, names: Path | None = None
-) -> dict[str, tuple[str, list[Annotation]]]:
-    """Return the text and mentions of each note, by name without .txt.
+) -> Iterator[tuple[str, str, list[Annotation]]]:
+    """Yield the name without .txt, the text and the mentions of each note.
 
     A line of annotations is `note.txt||Disease_Disorder||CUI||start||end`, with a start and end for each further part,
     in characters of the note; the CUI may be `CUI-less`, and is not kept. A note without mentions has an empty file.
@@ -71,7 +71,6 @@ def read_marked_notes(
     files = index_files(annotations.glob("*"), FILE)
     if strays := sorted(files.keys() - text_paths.keys()):
         raise StudyError(f"{show_path(files[strays[0]])}: no note of this name in {show_path(notes)}")
-    by_name = {}
     for name, text_path in text_paths.items():
         if name not in note_names:
             continue
@@ -81,8 +80,7 @@ def read_marked_notes(
         if not text.strip():
             raise StudyError(f"{show_path(text_path)}: empty file")
         mentions = read_knowtator(path) if path.suffix == ".xml" else read_pipes(path, name)
-        by_name[name] = text, [make_mention(len(text), *mention) for mention in mentions]
-    return by_name
+        yield name, text, [make_mention(len(text), *mention) for mention in mentions]
 
 
 def read_pipes(path: Path, name: str) -> Iterator[RawMention]:

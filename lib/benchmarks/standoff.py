@@ -48,29 +48,24 @@ def tag_text(
     parts = sorted((start, end, m.kind, i == 0) for m in kept for i, (start, end) in enumerate(m.spans))
     if any(not 0 <= start < end <= len(text) for start, end, _, _ in parts):
         raise StudyError(f"document {document}: a mention lies outside its text; check its offsets")
-    starts = {start for start, _, _, _ in parts}
-    part_at = {
-        position: part_number for part_number, (start, end, _, _) in enumerate(parts) for position in range(start, end)
-    }
-    sentence_spans = find_sentences(text, paragraph, f"document {document}")
-    breaks = {start for start, _ in sentence_spans if start in starts or start not in part_at}
-    edges = sorted({0, len(text), *breaks, *starts, *(end for _, end, _, _ in parts)})
-    sentences, words, tags, tagged_parts = [], [], [], set()
-    for edge, following in pairwise(edges):
+    part_at = {start: (kind, first) for start, _, kind, first in parts}
+    inside = {position for start, end, _, _ in parts for position in range(start + 1, end)}
+    breaks = {start for start, _ in find_sentences(text, paragraph, f"document {document}")} - inside
+    edges = sorted({0, len(text), *breaks, *part_at, *(end for _, end, _, _ in parts)})
+    sentences, words, tags = [], [], []
+    for edge, following in pairwise(edges):  # between two edges lies one part of a mention, or none
         if edge in breaks and words:
             sentences.append(Sentence(words, tags, document))
             words, tags = [], []
-        part_number = part_at.get(edge)
-        for word in WORD.finditer(text, edge, following):
-            words.append(word[0])
-            if part_number is None:
-                tags.append("O")
-                continue
-            _, _, kind, first = parts[part_number]
-            tags.append(f"{'B' if first and part_number not in tagged_parts else 'I'}-{kind}")
-            tagged_parts.add(part_number)
-    if len(tagged_parts) < len(parts):
-        raise StudyError(f"document {document}: a mention holds no word; check its offsets")
+        found = [word[0] for word in WORD.finditer(text, edge, following)]
+        words += found
+        if edge not in part_at:
+            tags += ["O"] * len(found)
+        elif found:
+            kind, first = part_at[edge]
+            tags += [f"{'B' if first else 'I'}-{kind}", *[f"I-{kind}"] * (len(found) - 1)]
+        else:
+            raise StudyError(f"document {document}: a mention holds no word; check its offsets")
     return [*sentences, Sentence(words, tags, document)] if words else sentences
 
 

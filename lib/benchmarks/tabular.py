@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lib.benchmarks.instances import Instance, Labelled, Mention, Pair, Relation
 from lib.errors import StudyError
-from lib.reading import name_file, read_csv, read_json_rows, read_lines, read_rows
+from lib.reading import name_file, read_csv, read_first_line, read_json_rows, read_rows
 
 CHEMPROT_LABELS = ("false", "CPR:3", "CPR:4", "CPR:5", "CPR:6", "CPR:9")  # in the order of Lim and Kang's numbers
 DDI_LABELS = ("DDI-false", "DDI-mechanism", "DDI-effect", "DDI-advise", "DDI-int")
@@ -35,7 +35,7 @@ def read_medsts(path: Path) -> list[Pair]:
     The original form has three columns and no header. BLUE's form has a header and more columns, of which these are the
     last three. Ids come from BLUE's column `index`; without it they are running numbers from 1.
     """
-    columns = next(read_lines(path), (1, ""))[1].split("\t")
+    columns = read_first_line(path).split("\t")
     has_header = columns[-3:] == ["sentence1", "sentence2", "score"]
     columns = columns if has_header else ["sentence1", "sentence2", "score"]
     take = f"{'index' if 'index' in columns else '-'} sentence1 sentence2 score"
@@ -86,7 +86,7 @@ def read_gad(path: Path, member: str = "") -> list[Relation]:
     number from 0. Rows repeat: of GAD's 5,330, 5,122 are distinct. Source: Lee et al. 2020, Table 3; Gu et al. 2021,
     2.3.3; Ozyurt 2020, Table 1.
     """
-    has_header = next(read_lines(path, member), (1, ""))[1] == "index\tsentence\tlabel"
+    has_header = read_first_line(path, member) == "index\tsentence\tlabel"
     columns, take = ("index sentence label", "") if has_header else ("sentence label", "- sentence label")
     dummies = "@GENE$", "@DISEASE$"
     return read_dummified(path, columns, dummies, ("0", "1"), take, header=has_header, member=member, first=0)

@@ -61,13 +61,11 @@ def write_tuned_card(record: dict, result: dict, facts: dict[str, str]) -> str:
     title = f"{facts['encoder']} on {dataset['title']}"
     meta = {
         "language": dataset["language"],
-        "library_name": "transformers",
+        "library_name": "transformers" if record["class"] else "study",
         "pipeline_tag": TASKS.get(dataset["family"], "text-classification"),
         "tags": ["biomedical", dataset["key"]],
         "model-index": [{"name": title, "results": [list_results(record, saved_run, seed_scores, facts)]}],
     }
-    if not record["class"]:
-        meta["library_name"] = "study"
     if "hub" in facts:
         meta["base_model"] = facts["hub"]
     origin = f"seed {saved_run['seed']}" + (

@@ -129,7 +129,7 @@ def predict_network(
     torch.manual_seed(seed)
     model = network(torch.from_numpy(table), len(classes), point["width"], point["dropout"])
     train_sequences, test_sequences = (
-        [Example(number, [word_ids[word] for word in text] or [0], 0, [], 0) for number, text in enumerate(texts)]
+        [Example(number, [word_ids[word] for word in text] or [0], target=0) for number, text in enumerate(texts)]
         for texts in (train, test)
     )
     targets = [classes.index(label) for label in labels]

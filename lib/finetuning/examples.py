@@ -28,9 +28,9 @@ class Example:
 
     instance: int
     tokens: list[int]
-    second: int
-    positions: list
-    target: object
+    second: int = 0
+    positions: Sequence = ()
+    target: object = None
     words: Sequence[str] = ()  # for taggers whose head reads letters
     annotated: tuple[str, ...] | None = None  # the entity types that were annotated; None: all
 

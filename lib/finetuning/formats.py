@@ -12,7 +12,7 @@ from lib.benchmarks.pubtator import HEAD
 from lib.errors import StudyError
 from lib.finetuning.new_text import Entity
 from lib.places import show_path
-from lib.reading import read_json_lines, read_lines, read_text
+from lib.reading import read_first_line, read_json_lines, read_lines, read_text
 
 FIELDS = "start", "end", "type", "text", "probability"
 DIGITS = 4  # of a probability in a file
@@ -61,7 +61,7 @@ def choose_reader(path: Path) -> Callable[[Path], Iterator[NewText]]:
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     if suffix in READERS:
         return READERS[suffix]
-    first_line = next((line for _, line in read_lines(path) if line.strip()), "")
+    first_line = read_first_line(path)
     if not suffix and first_line.startswith('{"'):
         return read_json_texts
     head = HEAD.fullmatch(first_line)

@@ -32,7 +32,7 @@ def embed_texts(body, tokenizer, texts: list[str], length: int) -> list[np.ndarr
     frame = find_frame(tokenizer)
     capacity = frame.capacity(length, pair=False)
     sequences = [
-        Example(number, frame.join(ids[:capacity])[0], 0, [], None)
+        Example(number, frame.join(ids[:capacity])[0])
         for number, ids in enumerate(encode_texts(tokenizer, texts)["input_ids"])
     ]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 from accelerate import Accelerator
-from safetensors.torch import load_file, load_model, save_file, save_model
+from safetensors.torch import load_model, save_model
 from torch import nn
 from transformers import (
     AutoConfig,
@@ -169,15 +169,6 @@ def share_weights(folder: Path) -> None:
     (folder / "model.safetensors").chmod((folder / "config.json").stat().st_mode & 0o777)
 
 
-def round_weights(folder: Path) -> None:
-    """Convert a saved model's weights to bfloat16, half the bytes. `load_saved` converts them back to float32."""
-    path = folder / "model.safetensors"
-    weights = {name: weight.to(torch.bfloat16) for name, weight in load_file(path).items()}
-    with artefacts.whole_file(path) as temporary:
-        save_file(weights, temporary, metadata={"format": "pt"})
-    share_weights(folder)
-
-
 def name_labels(task: DatasetTask) -> dict:
     """Return `id2label` and `label2id` of a configuration; untyped entities get a type, which pipelines need."""
     names = task.names
@@ -196,9 +187,8 @@ def to_library(model: nn.Module, task: DatasetTask, tried: Sequence[Example]) ->
     config.dtype = torch.float32
     if isinstance(model, heads.Classifier):
         config.problem_type = PROBLEMS[model.target]
-    labels = name_labels(task) if task.names else {}
-    if labels:
-        config.id2label, config.label2id = labels["id2label"], labels["label2id"]
+    if task.names:
+        config.update(name_labels(task))
     else:
         config.num_labels = model.score.out_features
     try:
@@ -254,14 +244,8 @@ def agree(model: nn.Module, library: PreTrainedModel, task: DatasetTask, tried: 
             theirs = torch.stack([output.start_logits, output.end_logits], -1)
             theirs = theirs.masked_fill(~readable[..., None], -1e9).softmax(1)[readable]
         case _:
-            ours, theirs = model(batch), output.logits
-            match model.target:
-                case "number":
-                    theirs = theirs[:, 0]
-                case "labels":
-                    ours, theirs = ours.sigmoid(), theirs.sigmoid()
-                case _:
-                    ours, theirs = ours.softmax(-1), theirs.softmax(-1)
+            logits = output.logits[:, 0] if model.target == "number" else output.logits
+            ours, theirs = (torch.tensor(task.read(scores, tried)) for scores in (model(batch), logits))
     return torch.allclose(ours, theirs, rtol=SAME, atol=SAME)
 
 

@@ -15,6 +15,7 @@ from transformers import PreTrainedModel
 from lib.benchmarks import questions
 from lib.benchmarks.instances import Answer, Question, Span
 from lib.finetuning.examples import Batch, DatasetTask, Example, pad
+from lib.finetuning.texts import find_tokens
 from lib.modeling import heads
 from lib.vocabularies.tokenization import encode_texts
 
@@ -76,7 +77,7 @@ class Spans(DatasetTask):
     ) -> tuple[int, int] | None:
         """Return the first and last position of the first answer that is whole in a window, or None."""
         for start, end in answers:
-            tokens = [i for i, (_, first, last) in enumerate(positions) if first < end and last > start]
+            tokens = find_tokens([(first, last) for _, first, last in positions], (start, end))
             whole = tokens and positions[tokens[0]][1] <= start and positions[tokens[-1]][2] >= end
             if whole:
                 return second + tokens[0], second + tokens[-1]

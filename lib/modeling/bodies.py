@@ -1,8 +1,8 @@
 """The forward pass of BERT, ALBERT and ELECTRA for training: the weights of `transformers`, without wasted work.
 
-The library's modules hold and save the weights, and results are equal (tests/test_bodies.py), but the last layer and
-the output layer are computed only at the positions to predict. In masked language modelling those are 15%, and the
-output layer is most of a small model's work.
+The library's modules hold and save the weights, and losses and gradients are equal (tests/test_objectives.py), but the
+last layer and the output layer are computed only at the positions to predict. In masked language modelling those are
+15%, and the output layer is most of a small model's work.
 """
 
 import math

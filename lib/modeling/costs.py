@@ -65,19 +65,15 @@ def embedding_width(config: PretrainedConfig) -> int:
     return getattr(config, "embedding_size", config.hidden_size)
 
 
-def matrix_rate(device: torch.device, dtype: torch.dtype) -> float:
-    """Return the FLOP/s this machine reaches in a large matrix product with the current threads.
-
-    Measured once per process.
-    """
-    return measure_matrix_rate(device.type, dtype, torch.get_num_threads())
-
-
 @cache
-def measure_matrix_rate(device: str, dtype: torch.dtype, threads: int) -> float:
-    """Measure the median FLOP/s of matrix products over SECONDS, after a warm-up; takes less than a second."""
-    rows, inputs, outputs = MATRIX.get(device, MATRIX["cpu"])  # other devices, such as mps, take the CPU's sizes
+def matrix_rate(device: torch.device, dtype: torch.dtype) -> float:
+    """Return the median FLOP/s of a large matrix product with the current threads, after a warm-up.
+
+    Measured once per process, over SECONDS.
+    """
+    rows, inputs, outputs = MATRIX.get(device.type, MATRIX["cpu"])  # other devices, such as mps, take the CPU's sizes
     x = torch.randn(rows, inputs, device=device, dtype=dtype)
     weights = torch.randn(outputs, inputs, device=device, dtype=dtype)
-    timer = Timer("linear(x, weights)", globals={"linear": linear, "x": x, "weights": weights}, num_threads=threads)
+    names = {"linear": linear, "x": x, "weights": weights}
+    timer = Timer("linear(x, weights)", globals=names, num_threads=torch.get_num_threads())
     return 2 * rows * inputs * outputs / timer.blocked_autorange(min_run_time=SECONDS).median

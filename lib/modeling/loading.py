@@ -172,7 +172,7 @@ def find_elsewhere(folder: Path) -> str:
     return "fetch the model again"
 
 
-def load_body(source: str, title: str, dropout: float, revision: str = "main") -> tuple[PreTrainedModel, list[str]]:
+def load_body(source: str, title: str, dropout: float, revision: str) -> tuple[PreTrainedModel, list[str]]:
     """Load the model without heads, in float32, and list the names of its new weights.
 
     Pickled weights are read as tensors only, so that no pickled code is run. Raises StudyError if it cannot be loaded,
@@ -190,8 +190,8 @@ def load_body(source: str, title: str, dropout: float, revision: str = "main") -
             source, config=config, revision=revision, dtype=torch.float32, output_loading_info=True,
             trust_remote_code=False, ignore_mismatched_sizes=True,
         )  # fmt: skip
-    # Sorted, so that the error is always the same.
-    for name, stored_shape, configured_shape in sorted(loading_info["mismatched_keys"]):
+    if mismatched := sorted(loading_info["mismatched_keys"]):  # sorted, so that the error is always the same
+        name, stored_shape, configured_shape = mismatched[0]
         raise StudyError(
             f"{title}: {name} is {tuple(stored_shape)} in its file, and {tuple(configured_shape)} by its config.json; "
             "take the config.json that was saved with it"
@@ -230,7 +230,7 @@ def is_layer(name: str, patterns: set[str]) -> bool:
     return "#" in parts and any(".".join(parts[i:]) in patterns for i in range(len(parts)))
 
 
-def load_tokenizer(source: str, title: str, revision: str = "main") -> PreTrainedTokenizerBase:
+def load_tokenizer(source: str, title: str, revision: str) -> PreTrainedTokenizerBase:
     """Load the tokenizer and check its casing. Words are encoded as if preceded by a space.
 
     Raises StudyError if it cannot be loaded, gives no offsets or has no vocabulary.

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 from bisect import bisect
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from lib.pretraining.model_card import write_card
 from lib.pretraining.plan import Pretraining
 from lib.pretraining.tokens import Tokens
 from lib.progress import Progress
-from lib.training import checkpoints, optimizers, training
+from lib.training import optimizers, training
 from lib.training.optimization import Machine, Phase
 from lib.vocabularies.tokenization import fingerprint_tokenizer
 
@@ -120,7 +121,7 @@ def pretrain(
         artefacts.write_text(new_folder / "log.jsonl", "".join(json.dumps(row) + "\n" for row in log))
         artefacts.write_text(new_folder / "README.md", write_card(title or folder.name, record, log, note))
         artefacts.write_record(new_folder, record)
-    checkpoints.clear(unfinished)
+    shutil.rmtree(unfinished, ignore_errors=True)  # its checkpoints
     return record | {"log": log}
 
 

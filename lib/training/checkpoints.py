@@ -82,11 +82,6 @@ def load_checkpoint(folder: Path, fingerprint: str, model: torch.nn.Module, opti
     return {}
 
 
-def clear(folder: Path) -> None:
-    """Delete the checkpoints of a finished run."""
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 def list_folders(folder: Path) -> list[Path]:
     """List the checkpoints in a folder, of any run, newest first."""
     return sorted(folder.glob("step-*"), reverse=True)

@@ -27,8 +27,7 @@ class Meter:
     """Speed and share of the machine's limit, for the progress line."""
 
     def __init__(self, state: Progression, flops_of, device: Accelerator):
-        self.state, self.flops_of, self.main = state, flops_of, device.is_main_process
-        self.limit = None
+        self.state, self.flops_of, self.limit = state, flops_of, None
         if flops_of:
             dtype = torch.bfloat16 if device.mixed_precision == "bf16" else torch.float32
             self.limit = costs.matrix_rate(device.device, dtype) * device.num_processes

@@ -164,7 +164,6 @@ def train(
     steps = len(batches)
     model.to(device.device)
     optimizer = optimizers.make_optimizer(model, settings, rate_of(0), shares)
-    group_shares = [group["share"] for group in optimizer.param_groups]
     saved_state = checkpoints.load_checkpoint(folder, fingerprint, model, optimizer) if folder else {}
     if begin and not saved_state:
         begin()
@@ -183,13 +182,15 @@ def train(
     losses: list[torch.Tensor] = []  # of the steps since losses were last read
     model.train()
     for step, parts in load_batches(batches, state, device, micro_batch, workers):
-        for group, share in zip(optimizer.param_groups, group_shares, strict=True):
-            group["lr"] = share * rate_of(step)
-        losses.append(take_step(prepared_module, prepared_optimizer, parts, device, settings.clip, (seed, step)))
+        for group in optimizer.param_groups:
+            group["lr"] = group["share"] * rate_of(step)
+        losses.append(take_step(prepared_module, prepared_optimizer, parts, device, settings.clip, seed, step))
         state.step = step + 1
         state.tokens += math.prod(batches.shape(step))
         now = meter.tick()
-        checkpoint_due = meter.main and folder is not None and (step + 1 == steps or now - saved_at >= interval)
+        checkpoint_due = (
+            device.is_main_process and folder is not None and (step + 1 == steps or now - saved_at >= interval)
+        )
         if len(losses) < read_every and step + 1 not in logged_steps and step + 1 < steps and not checkpoint_due:
             continue
 
@@ -207,7 +208,7 @@ def train(
                 model.train()
             state.log.append(row | {"seconds": round(state.seconds, 2)})
             state.loss, state.counted = 0.0, 0
-        if meter.main:
+        if device.is_main_process:
             progress.update(step + 1, steps, meter.report(loss), state.log)
         if checkpoint_due:
             started_at = time.monotonic()
@@ -252,13 +253,13 @@ def take_step(
     parts: list[Batch],
     device: Accelerator,
     clip: float | None,
-    seed_and_step: tuple[int, int],
+    seed: int,
+    step: int,
 ) -> torch.Tensor:
     """Take one optimiser step on the summed gradient of the parts; return the loss of the whole step.
 
-    The loss is NaN if the gradient's norm is not finite. `seed_and_step` set the random states of the parts.
+    The loss is NaN if the gradient's norm is not finite. `seed` and `step` set the random states of the parts.
     """
-    seed, step = seed_and_step
     total = torch.zeros((), device=device.device)
     for number, batch in enumerate(parts):
         part = number * device.num_processes + device.process_index

@@ -8,11 +8,6 @@ from xml.sax.saxutils import escape
 from tools.made_up.files import write_gzip, write_tar
 from tools.made_up.language import GENERAL, JAPANESE, MEDICAL, make_text
 
-CORPORA = [  # every text file that is written: the job graph must know them before they exist
-    "corpora/pubmed/made-up.tsv.gz", "corpora/pubmed-xml/made-up.xml.gz", "corpora/pubmed-xml/made-up.medline.gz",
-    "corpora/pmc/made-up.tar.gz", "corpora/wiki/enwiki-made-up.txt.gz", "corpora/books/made-up.txt.gz",
-    "corpora/ja/made-up.txt.gz", "corpora/ja/jawiki-made-up.txt.gz",
-]  # fmt: skip
 TREES = {"disease": "C01", "drug": "D01", "device": "E01", "humans": "B01.050.150.900.649.801.400.112.400.400",
          "industry": "J01"}  # fmt: skip
 

@@ -106,18 +106,18 @@ def make_text(rng: random.Random, templates: list[str], names: dict, sentences: 
     )
 
 
-def write_folder(folder: Path, documents: int = 250, sentences: int = 150, seed: int = 1) -> None:
+def write_folder(folder: Path) -> None:
     """Write a folder like a user's own: texts.txt with a document a line, and notes/{train,test}.csv.
 
     The notes are labelled sentences. The label is the kind of their names, which nothing but the names tells.
     """
-    rng, names = random.Random(seed), Lexicon(seed).names
+    rng, names = random.Random(1), Lexicon(1).names
     (folder / "notes").mkdir(parents=True, exist_ok=True)
-    texts = [make_text(rng, MEDICAL + AMBIGUOUS + GENERAL, names, rng.randint(4, 12)) for _ in range(documents)]
+    texts = [make_text(rng, MEDICAL + AMBIGUOUS + GENERAL, names, rng.randint(4, 12)) for _ in range(250)]
     (folder / "texts.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     for split in ("train", "test"):
         lines = ["text,label\n"]
-        for _ in range(sentences):
+        for _ in range(150):
             kind = rng.choice(["drug", "disease"])
             words = make_sentence(rng, AMBIGUOUS, {"drug": names[kind], "disease": names[kind], "device": names[kind]})
             lines.append(f'"{" ".join(word for word, _ in words)}",{kind}\n')

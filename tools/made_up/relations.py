@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
+from lib.benchmarks.registry import CHEMPROT_FORMS
+from lib.benchmarks.tabular import LIM_MEMBERS
 from tools.made_up.files import write_gzip, write_lines, write_tar, write_text, write_zip
 
 SIZES = {"train": 48, "dev": 40, "test": 40}
@@ -32,12 +34,6 @@ DDI = {
 }
 GAD = {"0": ("has no link with", "has no link with"), "1": ("raises the risk of", "is more frequent with")}
 ENDINGS = ["in {} patients.", "in {} cases of long standing.", 'in {} "late" cases.']
-CHEMPROT_FILES = {
-    "train": "chemprot_training/chemprot_training_{}.tsv",
-    "dev": "chemprot_development/chemprot_development_{}.tsv",
-    "test": "chemprot_test_gs/chemprot_test_{}_gs.tsv",
-}
-LIM_FILES = {"train": "training_SNLIformat", "dev": "develop_SNLIformat", "test": "test_SNLIformat"}
 DDI_FOLDERS = {"train": "Train", "dev": "Train", "test": "Test/Test for DDI Extraction task"}
 
 
@@ -55,6 +51,12 @@ class Statement(NamedTuple):
     def write(self, first: str = "", second: str = "") -> str:
         """Return the sentence, with the two names replaced if other words are given."""
         return "".join((self.before, first or self.first, self.middle, second or self.second, self.after))
+
+    @property
+    def places(self) -> tuple[tuple[int, str], tuple[int, str]]:
+        """Where the two names begin, each with the name."""
+        first = len(self.before)
+        return (first, self.first), (first + len(self.first) + len(self.middle), self.second)
 
     def mask(self, one: str, other: str) -> str:
         """Return the sentence with a dummy for each kind of name."""
@@ -124,22 +126,20 @@ def write_chemprot(folder: Path, sets: dict[str, list[Statement]]) -> None:
                 blurb.append(f"{pmid}.{ids[0]}.{ids[1]}\t{text}\t{statement.label}")
                 lim[split].append(lim_line(pmid, ids, statement))
         for table, lines in tables.items():
-            write_lines(folder / "chemprot" / CHEMPROT_FILES[split].format(table), lines)
+            write_lines(folder / "chemprot" / f"{CHEMPROT_FORMS[split].format(table)}.tsv", lines)
         if split == "dev":
             write_gzip(folder / "chemprot-blurb/dev.tsv.gz", "\n".join(blurb) + "\n")
         write_gzip(folder / f"chemprot-bioelectra/{split}.tsv.gz", "\r\n".join(bioelectra_lines(statements)) + "\r\n")
         write_lines(folder / f"chemprot-scibert/{split}.txt", scibert_lines(statements))
-    members = {LIM_FILES[split]: "\n".join(lines) + "\n" for split, lines in lim.items()}
-    members["train_whole_SNLIformat"] = members[LIM_FILES["train"]] + members[LIM_FILES["dev"]]
+    members = {LIM_MEMBERS[split]: "\n".join(lines) + "\n" for split, lines in lim.items()}
+    members["train_whole_SNLIformat"] = members[LIM_MEMBERS["train"]] + members[LIM_MEMBERS["dev"]]
     write_zip(folder / "chemprot-recursive/chemprot-data_SPINN.zip", members)
 
 
 def entity_lines(pmid: str, ids: tuple[str, str], start: int, statement: Statement) -> Iterator[str]:
     kinds = ("GENE-Y", "CHEMICAL") if statement.turned else ("CHEMICAL", "GENE-N")
-    first = start + len(statement.before)
-    second = first + len(statement.first) + len(statement.middle)
-    for id, kind, offset, name in zip(ids, kinds, (first, second), (statement.first, statement.second), strict=True):
-        yield f"{pmid}\t{id}\t{kind}\t{offset}\t{offset + len(name)}\t{name}"
+    for id, kind, (offset, name) in zip(ids, kinds, statement.places, strict=True):
+        yield f"{pmid}\t{id}\t{kind}\t{start + offset}\t{start + offset + len(name)}\t{name}"
 
 
 def lim_line(pmid: str, ids: tuple[str, str], statement: Statement) -> str:
@@ -189,12 +189,10 @@ def write_ddi(folder: Path, sets: dict[str, list[Statement]]) -> None:
 
 
 def ddi_sentence(id: str, statement: Statement) -> str:
-    first = len(statement.before)
-    second = first + len(statement.first) + len(statement.middle)
     entities = "".join(
         f'        <entity id="{id}.e{number}" charOffset="{start}-{start + len(name) - 1}" type="drug" '
         f"text={quoteattr(name)}/>\n"
-        for number, (start, name) in enumerate(((first, statement.first), (second, statement.second)))
+        for number, (start, name) in enumerate(statement.places)
     )
     kind = statement.label.removeprefix("DDI-")
     truth = 'ddi="false"' if kind == "false" else f'ddi="true" type="{kind}"'

@@ -1,10 +1,12 @@
 """Made-up files of the tagging datasets, each in the format of the real one."""
 
 import random
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 
-from tools.made_up.files import write_gzip, write_text
+from lib.benchmarks import metrics
+from tools.made_up.files import write_lines, write_text
 from tools.made_up.language import AMBIGUOUS, MEDICAL, make_sentence
 
 Words = list[tuple[str, str]]  # a sentence: words and their kinds, empty for a word that is not a name
@@ -16,7 +18,6 @@ SPLITS = {"train": "Training", "dev": "Development", "test": "Test"}
 NCBI = {"train": "train", "dev": "develop", "test": "test"}
 GENIA = ("protein", "DNA", "RNA", "cell_type", "cell_line")
 PICO = {"disease": "PAR", "drug": "INT", "device": "OUT"}
-ELEMENTS = {"PAR": "participants", "INT": "interventions", "OUT": "outcomes"}
 I2B2 = {"disease": "problem", "device": "test", "drug": "treatment"}
 RELATED = {"device": "TeRP", "drug": "TrAP", "disease": "PIP"}
 NOTE = "0000{}-{:06}-DISCHARGE_SUMMARY"
@@ -28,11 +29,12 @@ def write(folder: Path, rng: random.Random, names: dict[str, list[str]]) -> None
     ner = folder / "ner"
     for set_name, kind, entity in COLUMNS:
         for split in SPLITS:
-            write_columns(ner / set_name / f"{split}.tsv", make(rng, names, f"{set_name} {split}"), kind, entity)
+            name = f"{split}.tsv.gz" if (set_name, split) == ("jnlpba-biobert", "train") else f"{split}.tsv"
+            write_conll(ner / set_name / name, make(rng, names, f"{set_name} {split}"), kind, entity)
     for number, split in enumerate(SPLITS):
         documents = make_documents(rng, names, f"trial {split}")
         pmids = [40_000_000 + 1000 * number + i for i in range(len(documents))]
-        write_jnlpba(ner / "jnlpba" / f"{split}.tsv", documents, rng)
+        write_jnlpba(ner / f"jnlpba/{split}.tsv{'.gz' if split == 'train' else ''}", documents, rng)
         write_pico(ner / "ebm-nlp" / f"{split}.txt", documents, pmids, "{} NN O {}")
         write_pico(ner / "ebm-nlp-blurb" / f"{split}.tsv", documents, pmids, "{}\t{}")
         write_ebm_nlp(ner / "ebm-nlp-original", documents, pmids, "test/gold" if number == 2 else "train")
@@ -63,28 +65,17 @@ def make_documents(rng: random.Random, names: dict[str, list[str]], series: str)
     return [sentences[i : i + 6] for i in range(0, len(sentences), 6)]
 
 
-def write_conll(path: Path, sentences: list, kind: str, entity: str) -> None:
-    """Write BIO tags for the names of one kind; consecutive words of this kind are one entity."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def write_conll(path: Path, sentences: list[Words], kind: str, entity: str) -> None:
+    """Write BIO tags for the names of one kind, without a type if `entity` is empty; words in a row are one entity."""
     lines = []
     for sentence in sentences:
         previous_kind = ""
         for word, word_kind in sentence:
-            tag = "O" if word_kind != kind else f"I-{entity}" if previous_kind == kind else f"B-{entity}"
+            letter = "O" if word_kind != kind else "I" if previous_kind == kind else "B"
+            lines.append(f"{word}\t{letter}-{entity}" if entity and letter != "O" else f"{word}\t{letter}")
             previous_kind = word_kind
-            lines.append(f"{word}\t{tag}")
         lines.append("")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def write_columns(path: Path, sentences: list[Words], kind: str, entity: str) -> None:
-    """Write two columns; if `entity` is empty, tags have no type."""
-    write_conll(path, sentences, kind, entity or "none")
-    if not entity:
-        path.write_text(path.read_text().replace("-none\n", "\n"))
-    if path.parent.name == "jnlpba-biobert" and path.stem == "train":
-        write_gzip(path.with_name("train.tsv.gz"), path.read_bytes())
-        path.unlink()
+    write_lines(path, lines)
 
 
 def write_jnlpba(path: Path, documents: list[list[Words]], rng: random.Random) -> None:
@@ -94,11 +85,7 @@ def write_jnlpba(path: Path, documents: list[list[Words]], rng: random.Random) -
         lines += ["-DOCSTART-\tO", ""]
         for sentence in document:
             lines += [f"{word}\t{f'B-{rng.choice(GENIA)}' if kind else 'O'}" for word, kind in sentence] + [""]
-    text = "\n".join(lines) + "\n"
-    if path.stem == "train":
-        write_gzip(path.with_name("train.tsv.gz"), text)
-    else:
-        write_text(path, text)
+    write_lines(path, lines)
 
 
 def write_pico(path: Path, documents: list[list[Words]], pmids: list[int], form: str) -> None:
@@ -118,7 +105,7 @@ def write_ebm_nlp(folder: Path, documents: list[list[Words]], pmids: list[int], 
         words = [word for sentence in document for word, _ in sentence]
         kinds = [PICO.get(kind, "") for sentence in document for _, kind in sentence]
         write_text(folder / f"documents/{pmid}.tokens", "\n".join(words) + "\n")
-        for element, name in ELEMENTS.items():
+        for element, name in metrics.PICO.items():
             reach = 2 if element == "PAR" else 0
             labels = ["1" if element in kinds[max(0, i - reach) : i + reach + 1] else "0" for i in range(len(kinds))]
             spans_folder = folder / "annotations/aggregated/starting_spans" / name / split
@@ -127,7 +114,7 @@ def write_ebm_nlp(folder: Path, documents: list[list[Words]], pmids: list[int], 
 
 def find_names(document: list[Words], glue: str) -> tuple[str, list[tuple[int, int, str]]]:
     """Return a document's text, its sentences joined by `glue`, and its names as (start, end, kind) in characters."""
-    text, spans, previous_kind = "", [], ""
+    text, spans = "", []
     for number, sentence in enumerate(document):
         text += glue if number else ""
         previous_kind = ""
@@ -198,22 +185,13 @@ def write_i2b2(folder: Path, rng: random.Random, names: dict[str, list[str]]) ->
 
 def find_places(line: int, sentence: Words) -> list[tuple[str, str, int]]:
     """Return the concepts of a line as (`c="text" line:word line:word`, kind, line)."""
-    spans: list[tuple[int, int, str]] = []
-    previous_kind = ""
-    for number, (_, kind) in enumerate(sentence):
-        if kind in I2B2 and kind == previous_kind:
-            spans[-1] = (spans[-1][0], number, kind)
-        elif kind in I2B2:
-            spans.append((number, number, kind))
-        previous_kind = kind
-    return [
-        (
-            f'c="{" ".join(word for word, _ in sentence[start : end + 1]).lower()}" {line}:{start} {line}:{end}',
-            kind,
-            line,
-        )
-        for start, end, kind in spans
-    ]
+    places, end = [], 0
+    for kind, run in groupby(sentence, key=itemgetter(1)):
+        words = [word.lower() for word, _ in run]
+        start, end = end, end + len(words)
+        if kind in I2B2:
+            places.append((f'c="{" ".join(words)}" {line}:{start} {line}:{end - 1}', kind, line))
+    return places
 
 
 def write_shareclef(folder: Path, rng: random.Random, names: dict[str, list[str]]) -> None:
