@@ -10,7 +10,7 @@ from transformers import BertConfig, BertModel
 
 from lib.errors import StudyError
 from lib.modeling import loading
-from lib.study import claim_tests, contrasts, open_study
+from lib.study import claim_tests, open_study
 from lib.vocabularies.learning import train_vocabulary
 
 CELLS = definitions("54_attention", "PENULTIMATE")
@@ -70,12 +70,6 @@ def test_split_and_unknown_words_are_counted_once_per_vocabulary():
     two_models = pd.concat([table, table.assign(attention=0.5)])
     (row,) = claim_tests.count_shattered(two_models).to_dict("records")
     assert (row["printed words"], row["cut"], row["in tokens"]) == (3, 2, "se-rine, [UNK]")
-
-
-def test_attention_is_shown_only_at_scales_that_pretrain_both_models():
-    for scale in ("smoke", "laptop"):
-        assert contrasts.list_attended(open_study(scale)) == list(contrasts.ATTENDED)
-    assert contrasts.list_attended(open_study("two-hours")) == []
 
 
 def test_made_up_data_are_shown_with_no_published_vocabulary():

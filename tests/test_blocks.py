@@ -144,6 +144,8 @@ def test_masks_repeat_after_the_given_number_of_epochs(pairs):
 
 
 def test_the_masked_share_rises_during_training():
+    masking = Masking("whole-word", (0.05, 0.10, 0.15, 0.20, 0.25))
+    assert [masking.share_at(step / 100) for step in (0, 19, 21, 50, 99, 100)] == [0.05, 0.05, 0.10, 0.15, 0.25, 0.25]
     batches = make(steps=20, share=(0.05, 0.25), kind="word-piece", span=(0.0, 0.8))
     shares = [batches[step]["counts"][0].item() / (8 * (LENGTH - 2)) for step in range(20)]
     assert shares == pytest.approx([0.05] * 13 + [0.25] * 7, abs=0.02)

@@ -139,8 +139,10 @@ def test_letters_distinguish_words_of_one_token(batch):
     assert (letters[0, 1] == 120).all() and not letters[1, 1].any()
 
 
-@each(("target", "outputs"), [("class", 3), ("labels", 3), ("number", 1)])
-@each(("spans", "kind"), [(1, "linear"), (2, "linear"), (1, "biLSTM")])
+@each(
+    ("target", "outputs", "spans", "kind"),
+    [("class", 3, 2, "linear"), ("labels", 3, 1, "biLSTM"), ("number", 1, 1, "linear")],
+)
 def test_the_classifier_has_a_score_and_a_loss_for_each_kind_of_target(target, outputs, spans, kind, batch):
     classifier = heads.Classifier(make_encoder("electra"), outputs, target, spans, kind, 0.0).eval()
     targets = {"class": torch.tensor([0, 2]), "labels": torch.ones(2, 3), "number": torch.tensor([0.5, 2.0])}

@@ -59,11 +59,6 @@ def test_committed_vocabularies_have_the_settings_in_force():
     assert records
 
 
-def test_the_complement_of_a_selection_depends_on_that_selection():
-    corpus = open_study("laptop").corpus("pubmed-other")
-    assert corpus.recipe["selection"]["complement"]["each_of"] == [["C"]]
-
-
 def test_an_identity_depends_on_each_of_its_parts():
     parts = {"stage": "tokens", "version": 1, "settings": {"a": 1, "b": [2]}, "inputs": {"corpus": "x"}}
     first = provenance.identify(**parts)

@@ -133,25 +133,6 @@ def test_runs_of_words_have_alberts_lengths():
     assert runs[:, 21][maskable[:, 21]].all()  # a run does not span the [SEP] before
 
 
-def test_the_share_rises_in_equal_parts():
-    masking = Masking("whole-word", (0.05, 0.10, 0.15, 0.20, 0.25))
-    assert [masking.share_at(step / 100) for step in (0, 19, 21, 50, 99)] == [0.05, 0.05, 0.10, 0.15, 0.25]
-    assert masking.share_at(1.0) == 0.25
-    assert masking.slots(102) == 25  # for the largest share, so that all batches have the same shape
-
-
-@each("kind", KINDS)
-def test_a_row_depends_on_its_key_alone(kind):
-    rows, keys = make_rows(50), make_keys(9, np.arange(50))
-    masking, shares = Masking(kind, 0.15), np.full(50, 0.15)
-    together = mask_tokens(rows, keys, INVENTORY, masking, shares)
-    selected = [40, 3, 17]
-    alone = mask_tokens(rows[selected], keys[selected], INVENTORY, masking, shares[selected])
-    assert all((a[selected] == b).all() for a, b in zip(together, alone, strict=True))
-    other = mask_tokens(rows, make_keys(10, np.arange(50)), INVENTORY, masking, shares)
-    assert not (together[0] == other[0]).all()
-
-
 def test_random_numbers_are_even_and_independent():
     keys = make_keys(1, np.arange(400), 5)
     shares = to_share(draw_numbers(keys, 2, 400))

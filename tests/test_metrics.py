@@ -81,15 +81,12 @@ def test_mentions_in_parts_need_every_part():
     assert metrics.mention_sets([["B-D", "B-D", "I-D", "I-D"]]) == [{("D", 0), ("D", 1, 2, 3)}]  # for 0, 2 and 1, 3
 
 
-def test_relations_and_classes_counted_by_hand():
+def test_relations_and_answers_counted_by_hand():
     gold = ["false", "false", "up", "up", "down", "down"]
     predicted = ["false", "up", "up", "down", "down", "false"]  # 4 predicted, 4 gold, 2 right
     assert metrics.relation_scores(gold, predicted) == three(50, 50, 50)
     assert metrics.relation_scores(gold, predicted, negative=None)["f1"] == pytest.approx(50)  # 3 of 6
     assert metrics.relation_scores(["false", "up"], ["false", "false"]) == three(0, 0, 0)
-    gold, predicted = [1, 1, 1, 0, 0], [1, 1, 0, 1, 0]  # 1: 2 of 3 predicted, 2 of 3 gold; 0: 1 of 2, 1 of 2
-    assert metrics.binary_scores(gold, predicted, positive=1) == three(200 / 3, 200 / 3, 200 / 3)
-    assert metrics.binary_scores(gold, predicted, positive=0) == three(50, 50, 50)
     scores = metrics.answer_class_scores(["yes", "yes", "yes", "no"], ["yes", "yes", "no", "no"])
     assert (scores["recall (yes)"], scores["precision (no)"]) == (pytest.approx(200 / 3), 50)
     assert (scores["f1 (yes)"], scores["f1 (no)"]) == (pytest.approx(80), pytest.approx(200 / 3))

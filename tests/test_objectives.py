@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch.nn import functional
 
 from lib.modeling import models
 from lib.modeling.shape import Body
@@ -148,27 +147,17 @@ def test_the_adversarial_direction_is_that_of_the_noise_alone_in_bfloat16_too(mo
     assert torch.cosine_similarity(*(slope.flatten() for _, slope in gradients), dim=0) > 0.99
 
 
-def test_divergence_equals_the_librarys():
-    ours, target = torch.randn(5, 9), torch.randn(5, 9)
-    expected = functional.kl_div(ours.log_softmax(-1), target.softmax(-1), reduction="sum")
-    torch.testing.assert_close(objectives.divergence(ours, target), expected)
-
-
-@pytest.mark.parametrize("kind", ["albert", "adversarial"])
-def test_twenty_sequences_are_memorised(kind):
-    pairs = kind == "albert"
-    loss_of = objectives.masked_tokens if pairs else objectives.adversarial_tokens
-    model, batch = make("albert" if pairs else "bert", pairs).train(), make_batch(20, pairs, padded=True)
+def test_twenty_sequences_are_memorised_in_spite_of_the_shift():
+    model, batch = make("bert").train(), make_batch(20, padded=True)
     settings = Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
     optimizer = optimizers.make_optimizer(model, settings, 5e-3)
     torch.manual_seed(0)
     for _ in range(150):
-        loss_of(model, batch).backward()
+        objectives.adversarial_tokens(model, batch).backward()
         optimizer.step()
         optimizer.zero_grad()
     measures = {name: total / count for name, (total, count) in objectives.measure_batch(model.eval(), batch).items()}
     assert measures["held-out loss"] < 0.2
-    assert measures.get("pair accuracy") == (1.0 if pairs else None)
 
 
 @pytest.mark.parametrize("kind", LOSSES)

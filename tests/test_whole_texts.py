@@ -95,7 +95,7 @@ def test_both_mentions_survive_the_length_limit(tokenizer, before, between, afte
     task = make_task(tokenizer, "ddi", [relation], length=32, protocol=protocol)
     (sequence,) = task.encode([relation])
     is_long = before + between + after + 2 > 40
-    assert len(sequence.tokens) <= 32 and task.cut == is_long or not is_long
+    assert len(sequence.tokens) <= 32 and (task.cut or not is_long)
     left, right = (show(tokenizer, sequence, span) for span in sequence.positions)
     assert left and right and (left, right) in (("@drug$", "@drug$"), ("iron", "zinc"), ("[E1]", "[E2]"))
 
