@@ -8,13 +8,17 @@ from lib.study.page_jobs import PAGES
 from lib.study.plan import KEY, ON_GPUS, Plan
 
 plan = Plan(config["scale"], config["targets"])  # every job that the targets need, by stage
-budget, OUT = plan.study.budget, f"outputs/{plan.scale}"
+budget = plan.study.budget
 STEP = "exec python -SP lib/study/submit.py "
 RUN = f"{STEP}lib.study.runner {plan.scale} {{output}} {{params.notebook}} "  # rules add what it makes, and its keys
 
 
 def done(jobs):  # the receipts of jobs
     return [receipts.name(plan.scale, stage, one) for stage, keys in jobs.items() for one in keys]
+
+
+def receipt(stage, *keys):  # the receipt of any job of a stage, by the wildcards of its keys
+    return receipts.name(plan.scale, stage, [f"{{{key}}}" for key in keys])
 
 
 def read(stage):  # the receipts of the jobs that a job reads
@@ -44,7 +48,7 @@ rule all:
 
 rule texts:  # hash the sentences of every test set: no corpus keeps a document that contains one
     output:
-        f"{OUT}/done/texts/all",
+        receipts.name(plan.scale, "texts", ["all"]),
     params:
         state=plan.state("texts", "all"),
     shell:
@@ -55,7 +59,7 @@ rule documents:  # turn one raw file into rows: PubMed's 1,200 files are 1,200 p
     input:
         read("documents"),
     output:
-        f"{OUT}/done/documents/{{source}}--{{file}}",
+        receipt("documents", "source", "file"),
     params:
         **job("documents"),
     threads: budget.threads
@@ -67,7 +71,7 @@ rule corpus:  # select, clean and deduplicate documents of its files; count ever
     input:
         read("corpus"),
     output:
-        f"{OUT}/done/corpus/{{corpus}}",
+        receipt("corpus", "corpus"),
     params:
         **job("corpus"),
     threads: budget.threads
@@ -79,7 +83,7 @@ rule vocabulary:
     input:
         read("vocabulary"),
     output:
-        f"{OUT}/done/vocabulary/{{vocabulary}}",
+        receipt("vocabulary", "vocabulary"),
     params:
         **job("vocabulary"),
     threads: budget.threads
@@ -91,7 +95,7 @@ rule pretrain:  # pretrain a model from its text, its vocabulary and any model t
     input:
         read("pretrain"),
     output:
-        f"{OUT}/done/pretrain/{{model}}",
+        receipt("pretrain", "model"),
     params:
         **job("pretrain"),
     threads: budget.threads * (budget.processes or 1)
@@ -105,7 +109,7 @@ rule tuning:  # the settings search of a protocol that has one
     input:
         read("tuning"),
     output:
-        f"{OUT}/done/tuning/{{model}}--{{dataset}}--{{protocol}}",
+        receipt("tuning", "model", "dataset", "protocol"),
     params:
         **job("tuning"),
         made=lambda wildcards: "--".join(wildcards),
@@ -119,7 +123,7 @@ rule finetune:  # a model on a family of tasks under a protocol: every dataset, 
     input:
         read("finetune"),
     output:
-        f"{OUT}/done/finetune/{{model}}--{{protocol}}--{{family}}",
+        receipt("finetune", "model", "protocol", "family"),
     params:
         **job("finetune"),
         made=lambda wildcards: [f"results/{'--'.join(run)}.json" for run in plan.runs_in(*wildcards)],
@@ -135,7 +139,7 @@ rule table:  # a published table or figure with our results beside it
     input:
         read("table"),
     output:
-        f"{OUT}/done/table/{{table}}",
+        receipt("table", "table"),
     params:
         **job("table"),
         key=lambda wildcards: plan.table_key(wildcards.table),
@@ -148,7 +152,7 @@ rule page:  # pages that take no key, the first to the last; lib/study/page_jobs
     input:
         read("page"),
     output:
-        f"{OUT}/done/page/{{page}}",
+        receipt("page", "page"),
     params:
         **job("page"),
         made=lambda wildcards: [f"tables/{name}.csv" for name in PAGES[wildcards.page].tables],
@@ -161,7 +165,7 @@ rule explored:  # what an encoder makes of a sentence: page 02
     input:
         read("explored"),
     output:
-        f"{OUT}/done/explored/{{model}}",
+        receipt("explored", "model"),
     params:
         **job("explored"),
     threads: budget.threads
@@ -173,7 +177,7 @@ rule evaluation:  # a user's encoder on a paper's benchmarks: ./run_all.sh evalu
     input:
         read("evaluation"),
     output:
-        f"{OUT}/done/evaluation/{{model}}--{{protocol}}",
+        receipt("evaluation", "model", "protocol"),
     params:
         **job("evaluation"),
     threads: budget.threads

@@ -1,7 +1,6 @@
 """Pretrained models by name: a registered key, a folder, or a name on the hub."""
 
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,7 +49,7 @@ def find_model(study: "Study", name: str) -> Checkpoint:
         if "/" in name:
             raise StudyError(f"no folder {name} with a model in it")
         raise unknown("model", name, [*params.keys("models"), *params.keys("encoders")])
-    return Checkpoint(to_key(name.replace("/", ".")), name, name, "")
+    return Checkpoint(paths.to_key(name.replace("/", ".")), name, name, "")
 
 
 def find_evaluated(key: str, folders: list[str]) -> Checkpoint:
@@ -70,7 +69,7 @@ def find_in_folder(folder: Path) -> Checkpoint:
     """Return the model in a folder, with a key made from the folder's name and its content."""
     title = folder.resolve().name
     fingerprint = loading.fingerprint_folder(folder, title)
-    return Checkpoint(to_key(f"{title[:LONGEST]}-{fingerprint[:6]}"), title, str(folder), fingerprint)
+    return Checkpoint(paths.to_key(f"{title[:LONGEST]}-{fingerprint[:6]}"), title, str(folder), fingerprint)
 
 
 def list_at_hand(study: "Study") -> list[str]:
@@ -94,8 +93,3 @@ def find_released(study: "Study", name: str) -> Checkpoint:
     if folder is None:
         return Checkpoint(name, settings.title, settings.released, "", settings.revision or "main")
     return Checkpoint(name, settings.title, str(folder), loading.fingerprint_folder(folder, settings.released))
-
-
-def to_key(name: str) -> str:
-    """Turn a name into a key of the graph: lower case, with a hyphen for each run of signs other than dots."""
-    return re.sub("[^a-z0-9.]+", "-", name.lower()).strip("-.")

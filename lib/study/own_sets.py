@@ -29,10 +29,8 @@ LONGEST = 40  # letters of a folder's name in a key
 
 def keep_own_data(scale: str, data: OwnData) -> str:
     """Record a folder that was read, with the part of each document if it was divided. Return its dataset's key."""
-    from lib.study.encoders import to_key  # here, because it takes seconds
-
     fingerprint = own_data.fingerprint_data(data.dataset)
-    key = to_key(f"own-{data.dataset.title[:LONGEST]}-{fingerprint[:6]}")
+    key = paths.to_key(f"own-{data.dataset.title[:LONGEST]}-{fingerprint[:6]}")
     record = {"fingerprint": fingerprint, "folder": str(data.dataset.folder.resolve()), "labels": data.dataset.labels,
               "form": data.form, "notes": data.notes, "parts": data.parts}  # fmt: skip
     with artefacts.whole_folder(paths.own_data(scale, key)) as folder:

@@ -1,6 +1,7 @@
 """Paths of the study's files, from their keys. `--` joins keys; a key never contains it."""
 
 import os
+import re
 from pathlib import Path
 
 from lib.benchmarks import registry
@@ -149,3 +150,8 @@ def table(scale: str, key: str) -> Path:
 
 def figure(scale: str, key: str) -> Path:
     return output(scale, "figures", key)
+
+
+def to_key(name: str) -> str:
+    """Turn a name into a key of the graph: lower case, with a hyphen for each run of signs other than dots."""
+    return re.sub("[^a-z0-9.]+", "-", name.lower()).strip("-.")

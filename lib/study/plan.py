@@ -72,7 +72,7 @@ class Plan:
 
         Raises StudyError with the nearest names if there are none, or if public weights or data are missing.
         """
-        if word in {path.stem for path in paths.evaluations(self.scale).glob("*.json")}:
+        if (paths.evaluations(self.scale) / f"{word}.json").exists():
             return {"evaluation": [tuple(word.split("--"))]}
         if word in params.keys("tables"):
             notebook = params.load("tables", word).notebook

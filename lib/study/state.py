@@ -137,12 +137,10 @@ def evaluation_state(study: "Study", model: str, protocol: str) -> list:
 
 
 def table_state(study: "Study", key: str) -> list:
-    table, models, others = params.load("tables", key), [], []
+    table, others = params.load("tables", key), []
+    models = published.list_models(study, key) if table.kind in ("scores", "curves") else []
     match table.kind:
-        case "scores":
-            models = published.list_models(study, key)
         case "curves":
-            models = published.list_models(study, key)
             others = dump("tables", *filter(None, (*table.of, table.sizes)))
         case "times":
             models = [*table.rows.values()]
