@@ -72,6 +72,8 @@ def test_errors_name_the_dataset_and_what_is_wrong(notes, tmp_path):
         assert str(error.value) == message
     with pytest.raises(StudyError, match="unknown metric 'entity-f': did you mean entity-f1"):
         replace(NOTES, metric="entity-f")
+    with pytest.raises(StudyError, match="unknown metric 'token-f1'"):  # only page 12 shows it
+        replace(NOTES, metric="token-f1")
     (tmp_path / "notes/train.tsv").unlink()
     assert notes.splits == ["test"] and notes.missing == {"train": "My notes: no train.tsv"}
     (tmp_path / "notes/train.tsv").write_text("\n")

@@ -69,8 +69,9 @@ class Dataset:
     how: str = ""  # how to get missing or damaged files, for messages
 
     def __post_init__(self):
-        if self.metric not in metrics.METRICS:
-            raise unknown("metric", self.metric, metrics.METRICS)
+        known = [key for key, metric in metrics.METRICS.items() if metric.of_datasets]
+        if self.metric not in known:
+            raise unknown("metric", self.metric, known)
 
     def at(self, folder: Path, how: str = "") -> "Dataset":
         """Return the same dataset with its files below a folder."""

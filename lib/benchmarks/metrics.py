@@ -283,13 +283,14 @@ class Metric:
     title: str
     function: Callable
     main: str = "f1"  # the score that ranks models; empty if the function returns one number
+    of_datasets: bool = True  # False: no dataset is scored by it; page 12 explains it because papers print it
 
 
 ENTITIES = "entity-f1", "entity-type-f1"  # keys of metrics that count entities
 WITH_MACRO = "class-f1", "entity-type-f1", "label-f1"  # metrics for the user's own data that add `macro f1`
 METRICS = {
     "entity-f1": Metric("Entity-level F1", entity_scores),
-    "token-f1": Metric("Word-level F1", token_scores),
+    "token-f1": Metric("Word-level F1", token_scores, of_datasets=False),
     "strict-span-f1": Metric("Strict F1 over spans", strict_spans),
     "pico-macro-f1": Metric("PICO macro F1, word level", pico_scores),
     "relation-micro-f1": Metric("Relation micro F1", relation_scores),
@@ -305,5 +306,5 @@ METRICS = {
     "bioasq-factoid": Metric("BioASQ factoid measures", answer_metrics.bioasq_factoid, "mrr"),
     "squad": Metric("SQuAD exact match and F1", answer_metrics.squad_scores),
     "ranking-mrr": Metric("Mean reciprocal rank", answer_metrics.ranking_scores, "mrr"),
-    "benchmark-total": Metric("BLURB score; BLUE total, clinical and biomedical score", benchmark_total, ""),
+    "benchmark-total": Metric("BLURB score; BLUE total, clinical and biomedical score", benchmark_total, "", False),
 }

@@ -69,20 +69,21 @@ def parse_abstract(record: list[tuple[str, str]], left_out: Counter | None) -> A
         raise StudyError(f"{record[0][0]}: expected 'PMID|t|title' and 'PMID|a|abstract' of one PMID")
     pmid, title, abstract = head.groups()
     text, mentions = f"{title}\n{abstract}", []
+    lenient = left_out is not None  # a user's file
     for location, line in record[2:]:
         cells = line.split("\t")
         if cells[0] != pmid:
             raise StudyError(f"{location}: expected a line of PMID {pmid}")
-        if left_out is not None and len(cells) > 2 and not OFFSET.fullmatch(cells[1]):
+        if lenient and len(cells) > 2 and not OFFSET.fullmatch(cells[1]):
             left_out["relations"] += 1
             continue
         if len(cells) == 4 and cells[1] == "CID":  # chemical-induced disease relations: another task
             continue
-        if left_out is not None and len(cells) == 5:
+        if lenient and len(cells) == 5:
             cells.append("")
         if len(cells) not in (6, 7):
             raise StudyError(f"{location}: expected a mention of 6 or 7 columns or a CID relation of 4")
-        if left_out is None:
+        if not lenient:
             cells[4] = check_label(location, cells[4], KINDS)
         mention = parse_mention(location, cells, text)
         if mention in mentions:
