@@ -115,7 +115,8 @@ def test_large_bioalberts_say_where_they_depart_from_table_3():
     printed = {row: cells["value"] for row, cells in read("naseem-bioalbert", "3").items()}
     batch = f"{int(printed['Training Batch Size']):,}"
     layers, heads = printed["No. of Layers"], printed["Attention Heads"]
-    stated = f"batches of {batch}, {layers} layers, {heads} heads and {printed['Size of Hidden Layer']} units for all"
+    units = printed["Size of Hidden Layer"]
+    stated = f"gives all models batches of {batch}, {layers} layers, {heads} heads and {units} units"
     for number in "1234":
         assert stated in params.load("models", f"bioalbert-large{number}").differs
 
