@@ -1,5 +1,6 @@
 """The papers' claims: how each is tested, and its verdict. Their wording is in published/claims.csv."""
 
+import html
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -297,8 +298,8 @@ def judge_one(study: "Study", key: str) -> pd.Series:
 
 
 def show_of(study: "Study", table: str) -> HTML | Markdown:
-    """Show the claims tested on a published table or figure: one row each, with the paper's effect and ours."""
-    rows = []
+    """Show the claims tested on a published table or figure, with the paper's effects and ours; folded, the reasons."""
+    rows, reasons = [], []
     for claim in CLAIMS:
         if not is_tested_on(claim, table, study):
             continue
@@ -306,12 +307,15 @@ def show_of(study: "Study", table: str) -> HTML | Markdown:
         interval = "" if np.isnan(row["ci_low"]) else f"{row['ci_low']:+.2f} to {row['ci_high']:+.2f}"
         rows.append({"claim": row["statement"], "paper, all its sets": row["paper_effect"],
                      "paper, our sets": row["paper_effect_here"], "ours": row["effect"], "95% interval": interval,
-                     "runs": row["n"], "verdict before correction": row["verdict"], "note": row["note"],
-                     "not tested": claim.not_tested})  # fmt: skip
+                     "runs": row["n"], "verdict before correction": row["verdict"]})  # fmt: skip
+        parts = html.escape(row["note"]).replace("; part", "<br>part")
+        not_tested = f"<br>Not tested: {html.escape(claim.not_tested)}." if claim.not_tested else ""
+        reasons.append(f"<dt>{html.escape(row['statement'])}</dt><dd>{parts}{not_tested}</dd>")
     if not rows:
         return Markdown("We test no claim on this table.")
     caption = 'Page <a href="01_results_in_brief.ipynb">01</a> corrects verdicts for the number of claims.'
-    return show.table(rows, caption=caption)
+    folded = f"<details><summary>Why, and what was not tested</summary><dl>{''.join(reasons)}</dl></details>"
+    return HTML(show.table(rows, caption=caption).data + folded)
 
 
 def is_tested_on(claim: Claim, table: str, study: "Study") -> bool:
