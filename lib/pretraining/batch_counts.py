@@ -25,13 +25,13 @@ def measure_batches(batches: Blocks, steps: int) -> list[dict]:
     def share(part: str, whole: str) -> float:
         return totals[part] / totals[whole] if totals[whole] else np.nan
 
-    masking, masked, unchanged = batches.masking, share("masked", "asked"), share("unchanged", "asked")
+    settings, masked, unchanged = batches.masking, share("masked", "asked"), share("unchanged", "asked")
     rows = [
         ("tokens selected for prediction", share("asked", "maskable"), share("wanted", "maskable")),
-        ("of these, replaced by [MASK]", masked, masking.masked),
-        ("of these, replaced by a random token", 1 - masked - unchanged, masking.replaced),
-        ("of these, unchanged", unchanged, 1 - masking.masked - masking.replaced),
-        ("words selected in part (count)", totals["split"], None if masking.kind == "word-piece" else 0),
+        ("of these, replaced by [MASK]", masked, settings.masked),
+        ("of these, replaced by a random token", 1 - masked - unchanged, settings.replaced),
+        ("of these, unchanged", unchanged, 1 - settings.masked - settings.replaced),
+        ("words selected in part (count)", totals["split"], None if settings.kind == "word-piece" else 0),
         ("padding", share("padding", "places"), None if paired else 0),
     ]
     if paired:

@@ -108,19 +108,18 @@ class Blocks:
         """Prepare the batches of a few steps together, because for a few sequences calls cost more than their work."""
         numbers = np.stack([self.list_sequences(step, part, parts) for step in steps])
         epochs, blocks, keys = self.order(numbers.ravel())
-        padding = np.zeros((len(keys), self.length), bool)
+        is_token = np.ones((len(keys), self.length), bool)
         arrays = {}
         if self.pairs == "none":
             sequences = self.fill(epochs, blocks)
         else:
             segments = self.cut(epochs, blocks, keys)
-            sequences, arrays["token_type_ids"], padding = self.join(segments)
+            sequences, arrays["token_type_ids"], is_token = self.join(segments)
             arrays["pair"] = segments.pair
         sequences_each = numbers.shape[1]
         shares = np.repeat([self.share_at(step) for step in steps], sequences_each)
         inputs, positions, targets = mask_tokens(sequences, keys, self.inventory, self.masking, shares)
         arrays |= {"input_ids": inputs, "positions": positions, "targets": targets}
-        is_token = ~padding
         batches = {}
         for number, step in enumerate(steps):
             rows = slice(number * sequences_each, (number + 1) * sequences_each)
@@ -262,7 +261,7 @@ class Blocks:
         return begin - ratings.argmax(axis=1)
 
     def join(self, segments: Segments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return [CLS] first [SEP] second [SEP], padded: ids, token types (int64) and padding (bool).
+        """Return [CLS] first [SEP] second [SEP], padded: ids, token types (int64) and what is no padding (bool).
 
         All (sequences, length).
         """
@@ -276,7 +275,7 @@ class Blocks:
         sequences = self.read(np.where(special, 0, places))
         sequences[special] = inventory.sep
         sequences[:, 0] = inventory.cls
-        padding = columns > last_sep
-        sequences[padding] = inventory.pad
-        token_types = (columns > middle_sep) & ~padding
-        return sequences, token_types.astype(np.int64), padding
+        is_token = columns <= last_sep
+        sequences[~is_token] = inventory.pad
+        token_types = (columns > middle_sep) & is_token
+        return sequences, token_types.astype(np.int64), is_token

@@ -172,19 +172,19 @@ def take_units(sizes: np.ndarray, to_mask: np.ndarray, random: np.ndarray) -> np
     order = np.sort((random & ~UNIT_BITS) | np.arange(sizes.shape[1], dtype=np.uint64), axis=1)
     order = (order & UNIT_BITS).astype(np.int64)
     too_large = np.int64(2**31)
-    sizes = np.take_along_axis(sizes, order, axis=1)
-    remaining = np.where(sizes > 0, sizes, too_large)
+    ordered_sizes = np.take_along_axis(sizes, order, axis=1)
+    remaining = np.where(ordered_sizes > 0, ordered_sizes, too_large)
     taken = np.zeros(sizes.shape, bool)
     room = to_mask.copy()
     open_rows = np.arange(len(sizes))
     while len(open_rows):
-        sizes = remaining[open_rows]
-        fits = sizes <= room[open_rows, None]
+        open_sizes = remaining[open_rows]
+        fits = open_sizes <= room[open_rows, None]
         # Take the units that fit, up to the first that no longer fits: as if taken one by one until one is skipped.
-        fits &= np.cumsum(np.where(fits, sizes, 0), axis=1) <= room[open_rows, None]
+        fits &= np.cumsum(np.where(fits, open_sizes, 0), axis=1) <= room[open_rows, None]
         taken[open_rows] |= fits
-        room[open_rows] -= np.where(fits, sizes, 0).sum(axis=1)
-        remaining[open_rows] = np.where(fits, too_large, sizes)
+        room[open_rows] -= np.where(fits, open_sizes, 0).sum(axis=1)
+        remaining[open_rows] = np.where(fits, too_large, open_sizes)
         open_rows = open_rows[fits.any(axis=1) & (room[open_rows] > 0)]
     result = np.zeros_like(taken)
     np.put_along_axis(result, order, taken, axis=1)
