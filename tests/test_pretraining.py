@@ -5,7 +5,6 @@ import json
 import math
 import shutil
 import statistics
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -57,13 +56,9 @@ def write_model(study: Study, key: str, **changes) -> None:
     (study.folder / f"params/models/{key}.yaml").write_text(yaml.safe_dump(MODEL | changes))
 
 
-def start(study: Study, model: str, program: str = "lib.study.pretrained") -> subprocess.Popen:
-    """Start the command line of pretraining, or another module, in a copy of the study."""
-    return study.start_python("-SP", "lib/study/submit.py", program, "smoke", model)
-
-
 def pretrain(study: Study, model: str, fails: bool = False) -> str:
-    return finish(start(study, model), fails)
+    """Run the command line of pretraining in a copy of the study; what it printed."""
+    return finish(study.start_python("-SP", "lib/study/submit.py", "lib.study.pretrained", "smoke", model), fails)
 
 
 def result(study: Study, model: str) -> Path:

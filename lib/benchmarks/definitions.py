@@ -9,7 +9,7 @@ ENTITIES, WORDS, WORD_ACCURACY = "entity F1", "word F1", "word accuracy"
 RELATIONS, POSITIVE, ACCURACY, NO = "micro F1 of positive types", "F1 of the positive class", "accuracy", "F1 of no"
 LABELS, BY_EXAMPLE = "micro F1 of labels", "example-based F1"
 LABELLED = "labelled documents"
-METRICS = {  # definition -> its metric
+METRIC_OF = {  # definition -> its metric
     ENTITIES: metrics.entity_scores,
     WORDS: partial(metrics.token_scores, outside=False),
     WORD_ACCURACY: partial(metrics.token_scores, outside=True),
@@ -56,7 +56,7 @@ def score_by(definition: str, dataset: Dataset, gold: list, predicted: list) -> 
     if restriction:
         gold, predicted = keep_labelled(gold, predicted)
     options = {"negative": dataset.negative} if name == RELATIONS else {}
-    scores = METRICS[name](gold, predicted, **options)
+    scores = METRIC_OF[name](gold, predicted, **options)
     return scores if name == ACCURACY else scores["f1 (no)" if name == NO else "f1"]
 
 

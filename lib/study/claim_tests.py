@@ -10,7 +10,7 @@ import pandas as pd
 from lib import statistics
 from lib.benchmarks.definitions import ENTITIES, WORD_ACCURACY, WORDS
 from lib.study import params, paths, published, results, tables
-from lib.study.verdicts import Judgement, Test, decide_all
+from lib.study.verdicts import About, Judgement, Test, decide_all
 from lib.vocabularies.words import WORD, count_by_word
 
 if TYPE_CHECKING:
@@ -21,8 +21,14 @@ CUT = "bert-cased", "pubmedbert-uncased"  # the vocabularies of BioBERT and PubM
 WHOLE = "focused-other-amplified", "focused-other-uncased"  # the better vocabulary by the claim, and the other
 
 
-def by_table(name: str, decide: Callable[[pd.DataFrame], Judgement], missing: str = "", **asked) -> Test:
-    """Build a test of one of our tables. `missing`: the note if it has not been made; `asked`: other fields of Test."""
+def by_table(
+    name: str,
+    decide: Callable[[pd.DataFrame], Judgement],
+    missing: str = "",
+    about: About = "text",
+    by_interval: bool = False,
+) -> Test:
+    """Build a test of one of our tables. `missing`: the note if it has not been made."""
 
     def decide_by_table(study: "Study") -> Judgement:
         table = study.find_table(name)
@@ -30,7 +36,7 @@ def by_table(name: str, decide: Callable[[pd.DataFrame], Judgement], missing: st
             return Judgement(note=missing or f"{name} not made yet")
         return decide(table)
 
-    return Test(decide_by_table, tables=(name,), **{"about": "text"} | asked)
+    return Test(decide_by_table, tables=(name,), about=about, by_interval=by_interval)
 
 
 def decide_whole_terms(cells: pd.DataFrame) -> Judgement:
