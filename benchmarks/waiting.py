@@ -27,7 +27,7 @@ from lib.study import open_study, params, tables
 study = open_study("paper")
 runs = study.results()
 for key in params.load_tables("scores"):
-    tables.summarise_cells(tables.by_seed(study.published(key), runs))
+    tables.summarize_cells(tables.by_seed(study.published(key), runs))
 print(len(runs.drop_duplicates(["model", "pretraining", "dataset", "protocol", "seed"])))
 """
 FIRST, AGAIN = "the study on made-up data", "the same, nothing to do"

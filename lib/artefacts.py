@@ -42,7 +42,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 
 def name_temporary(path: Path) -> Path:
-    """Return a hidden name beside `path`, whose folder is created; remove_leftovers recognises the name."""
+    """Return a hidden name beside `path`, whose folder is created; remove_leftovers recognizes the name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-SETS = 6  # the fewest datasets whose mean generalises to other datasets
+SETS = 6  # the fewest datasets whose mean generalizes to other datasets
 PRETRAININGS = 3  # the fewest of each side for a claim about a pretraining recipe to hold or fail
 SEEDS = 3  # the fewest runs of each side on each dataset whose scatter serves as an error
 SIGNIFICANT = 0.05

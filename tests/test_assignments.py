@@ -15,7 +15,7 @@ MODEL = "bert-general-pubmed"
 def fill(key: str, scale: str = "laptop") -> pd.DataFrame:
     """Return a published table, one row per cell with our score, as its notebook fills it."""
     study = open_study(scale)
-    return tables.summarise_cells(tables.by_seed(study.published(key), study.results()))
+    return tables.summarize_cells(tables.by_seed(study.published(key), study.results()))
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Tests of checkpoints: kills while saving, damaged files, other runs, and a full disk.
 
-test_training.py tests that a killed run resumes to the same bits with every optimiser.
+test_training.py tests that a killed run resumes to the same bits with every optimizer.
 """
 
 import contextlib
@@ -208,7 +208,7 @@ def largest_file(size: int):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-@each("room", [5_000, 20_000])  # the disk fills up in the weights, in the optimiser's state
+@each("room", [5_000, 20_000])  # the disk fills up in the weights, in the optimizer's state
 def test_on_a_full_disk_the_last_checkpoint_is_kept_and_the_run_resumes_from_it(tmp_path, room):
     folder = tmp_path / str(room)
     run = Run(folder).train(4)

@@ -1,5 +1,6 @@
 """Tests of claims and their verdicts: small examples of each kind, the names in every claim, the committed record."""
 
+import html
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -505,3 +506,14 @@ def test_the_committed_claim_on_words_of_mesh_follows_from_the_data(real_data):
     row = claims.judge_one(LAPTOP, "wada-amplified-terms")
     columns = ["effect", "ci_low", "ci_high", "n", "verdict"]
     assert committed.loc["wada-amplified-terms", columns].tolist() == row[columns].tolist()
+
+
+def test_a_table_lists_its_claims_and_folds_their_reasons_and_what_was_not_tested():
+    """BIO against BIOES compares runs of lee-4. The figures have some of these too, but test text and steps."""
+    shown, folded = html.unescape(claims.show_of(LAPTOP, "lee-4").data).split("<details>")
+    for key in ("lee-beats-bert-ner", "lee-bio-beats-bioes"):
+        claim = claims.judge_one(LAPTOP, key)
+        assert claim["statement"] in shown and claim["note"] and claim["note"] not in shown
+        assert claim["note"].split("; part")[0] in folded and claims.find_claim(key).not_tested in folded
+    assert "BIOES" not in claims.show_of(LAPTOP, "lee-figure-2").data
+    assert "no claim" in claims.show_of(LAPTOP, "naseem-2").data

@@ -38,7 +38,7 @@ def test_tables_follow_from_the_committed_results(real_data):
     for key in params.load_tables("scores"):
         committed = pd.read_csv(paths.recorded(paths.table(SCALE, key)), keep_default_na=False, na_values=[""])
         columns = ["row", "column", "metric", "published", "ours", "ours_std", "n_seeds", "verdict"]
-        rebuilt = tables.summarise_cells(tables.by_seed(study.published(key), runs))
+        rebuilt = tables.summarize_cells(tables.by_seed(study.published(key), runs))
         pd.testing.assert_frame_equal(committed[columns], rebuilt[columns], check_dtype=False)
 
 

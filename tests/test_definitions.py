@@ -195,7 +195,7 @@ def test_printed_scores_are_placed_beside_those_by_each_definition(monkeypatch):
     assert (row[f"ours: {WORD_ACCURACY}"], row[f"{by_word}: {WORD_ACCURACY}"]) == (97, 95)
 
 
-def test_findings_summarise_every_comparison_that_has_rows(monkeypatch):
+def test_findings_summarize_every_comparison_that_has_rows(monkeypatch):
     monkeypatch.setitem(PAGE.describe_pairs.__globals__, "NO_MODEL", ("by word",))
     row = {"set": "NCBI disease", "model": "pubmedbert", "what": "score", "first": "a", "second": "b"}
     rows = [row | {"kind": kind, "difference": value} for kind in PAGE.COMPARED for value in (1.0, -4.0)]

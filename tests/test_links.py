@@ -54,7 +54,7 @@ def test_introductions_of_tables_link_to_notebooks():
 def test_readme_is_short():
     text = (paths.ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.encode()) <= 8000
-    summary = record.summarise_scale("laptop")
+    summary = record.summarize_scale("laptop")
     assert summary in text and record.list_findings() in text  # README is up to date with the record
     assert len(re.findall(r"[\w.,:%]+", summary)) <= 120
 

@@ -147,7 +147,7 @@ def test_the_adversarial_direction_is_that_of_the_noise_alone_in_bfloat16_too(mo
     assert torch.cosine_similarity(*(slope.flatten() for _, slope in gradients), dim=0) > 0.99
 
 
-def test_twenty_sequences_are_memorised_in_spite_of_the_shift():
+def test_twenty_sequences_are_memorized_in_spite_of_the_shift():
     model, batch = make("bert").train(), make_batch(20, padded=True)
     settings = Optimization(optimizer="adamw", weight_decay=0.0, betas=[0.9, 0.98], dropout=0.0)
     optimizer = optimizers.make_optimizer(model, settings, 5e-3)

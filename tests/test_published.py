@@ -39,16 +39,16 @@ def test_a_cell_is_a_mean_over_folds_datasets_and_groups():
     assert np.isnan(seeds.loc[("NCBI", "XLNet"), "ours"]).all()  # not BERT's score, although it was run
 
 
-def test_cells_are_summarised_without_verdicts_on_made_up_data():
+def test_cells_are_summarized_without_verdicts_on_made_up_data():
     seeds = tables.by_seed(CELLS, RUNS)
-    table = tables.summarise_cells(seeds)
+    table = tables.summarize_cells(seeds)
     assert table["column"].tolist() == ["BERT", "BioBERT", "BioBERT", "XLNet"]
     assert table["ours"].tolist()[:3] == [79.0, 85.0, 55.5] and table["n_seeds"].tolist() == [2, 3, 1, 0]
     assert table["ours_std"].tolist()[0] == 1.41
     assert table["verdict"].tolist() == ["undecided", "undecided", "n/a", "n/a"]
     assert table["note"].tolist() == ["", "bio in place of bio-1m", "", "no such model here"]
     assert tables.missing(table).to_numpy().tolist() == [["no such model here", 1]]
-    made_up = tables.summarise_cells(seeds, made_up=True)
+    made_up = tables.summarize_cells(seeds, made_up=True)
     assert set(made_up["verdict"]) == {"n/a"} and made_up["note"].tolist()[0] == "made-up data: not a finding"
 
 

@@ -167,7 +167,7 @@ def test_a_scale_writes_its_own_summary_where_its_marks_are(tmp_path, monkeypatc
     for name, scale in pages.items():
         artefacts.write_text(tmp_path / name, f"before\n{sections.get(scale, '').format('old')}\nafter")
     monkeypatch.setattr(paths, "ROOT", tmp_path)
-    monkeypatch.setattr(record, "summarise_scale", lambda scale: f"of {scale}")
+    monkeypatch.setattr(record, "summarize_scale", lambda scale: f"of {scale}")
     for scale in ("laptop", "smoke"):  # smoke has no marks
         record.update_summaries(scale)
     assert [(tmp_path / name).read_text() for name in pages] == [
@@ -181,7 +181,7 @@ def test_the_summary_of_a_scale_with_a_target_compares_its_scores_with_it(run):
     row = {"protocol": "small-encoder", "dataset": "ncbi-disease", "model": "small-encoder", "score": "f1",
            "ours": 79.0, "ours_std": 0.5, "n_seeds": 3, "note": ""}  # fmt: skip
     results.write_csv(paths.table("two-hours", "panels"), [row])
-    text = record.summarise_scale("two-hours")
+    text = record.summarize_scale("two-hours")
     assert "NCBI-disease, F1" in text and "79.00 ± 0.50 over 3 seeds, *reached*" in text and "| paper" not in text
 
 

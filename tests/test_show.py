@@ -21,7 +21,7 @@ def rows_of(page) -> list[list[str]]:
 
 
 def fill(cells: pd.DataFrame) -> pd.DataFrame:
-    filled = tables.summarise_cells(tables.by_seed(cells, RUNS))
+    filled = tables.summarize_cells(tables.by_seed(cells, RUNS))
     return filled.merge(tables.baselines(cells, KNOWN), how="left", on=tables.PLACE)
 
 

@@ -205,7 +205,7 @@ class Crew:
         """Give a job to an idle process, or to a new one."""
         if not self.idle:
             ours, theirs = multiprocessing.Pipe()
-            context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork once it is initialised
+            context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork once it is initialized
             process = context.Process(target=work_off, args=(theirs, self.scale), daemon=True)
             process.start()
             theirs.close()

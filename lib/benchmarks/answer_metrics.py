@@ -14,7 +14,7 @@ def bioasq_factoid(gold: Sequence[Collection[str]], predicted: Sequence[Sequence
     """BioASQ's strict accuracy, lenient accuracy and mean reciprocal rank (`mrr`) of ranked answers.
 
     `gold`: all correct strings of each question. `predicted`: its answers, best first, of which five count. An answer
-    is right if it equals a gold string in lower case; the official evaluation normalises nothing else. A question
+    is right if it equals a gold string in lower case; the official evaluation normalizes nothing else. A question
     without a predicted answer counts as wrong, whereas the official program leaves out questions that a submission
     lacks. If a question has no gold answer, as one question of 4b, any answer to it is wrong. The five batches of a
     year are scored separately and averaged: lee Table 6, which prints all three scores, says so of the state of the art

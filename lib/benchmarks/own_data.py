@@ -82,7 +82,7 @@ def read_own_folder(folder: Path) -> OwnData:
         notes.append(describe_division(dataset, cut_splits, instances))
         for split in ("train", *cut_splits):
             division += [(name, split) for name in dict.fromkeys(map(name_instance, instances[split]))]
-    parts = [summarise_part(dataset, split, instances[split]) for split in instances]
+    parts = [summarize_part(dataset, split, instances[split]) for split in instances]
     unit = UNITS.get(dataset.family, "pairs")
     notes += [f"{row['part']}: {row['instances']:,} {unit}, {row['labels']}" for row in parts]
     notes += compare_parts(instances)
@@ -251,7 +251,7 @@ def list_unread(dataset: Dataset, form: str) -> list[str]:
     return unread
 
 
-def summarise_part(dataset: Dataset, split: str, instances: Sequence[Instance]) -> dict:
+def summarize_part(dataset: Dataset, split: str, instances: Sequence[Instance]) -> dict:
     """Summarise a part: its file, documents, instances, and the count of each label."""
     documents = {instance.document for instance in instances} - {""}
     labels = join_some([f"{label} {count:,}" for label, count in sorted(count_labels(instances).items())])

@@ -46,7 +46,7 @@ class Cnn(nn.Module):
 
 
 class AttentiveLstm(nn.Module):
-    """A biLSTM with several rows of self-attention; similar rows are penalised (Lin et al. 2017, section 2)."""
+    """A biLSTM with several rows of self-attention; similar rows are penalized (Lin et al. 2017, section 2)."""
 
     ROWS, INNER, PENALTY = 10, 100, 1.0
 
@@ -86,7 +86,7 @@ def predict_classes(
 ) -> list[str]:
     """Train a baseline with the settings `point` and predict the class of each test document.
 
-    `vectors`: maps words to vectors (words, VECTORS), with which the networks are initialised.
+    `vectors`: maps words to vectors (words, VECTORS), with which the networks are initialized.
     """
     texts = [[split_words(document)[:WORDS] for document in documents] for documents in (train, test)]
     labels = [class_of(document) for document in train]

@@ -28,7 +28,7 @@ def rank_by_likeness(encoder: Encoder, dataset: Dataset) -> dict[str, float]:
 
 
 def embed_texts(body, tokenizer, texts: list[str], length: int) -> list[np.ndarray]:
-    """Return the mean of each text's last states, normalised to length 1."""
+    """Return the mean of each text's last states, normalized to length 1."""
     frame = find_frame(tokenizer)
     capacity = frame.capacity(length, pair=False)
     sequences = [

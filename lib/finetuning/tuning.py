@@ -16,7 +16,7 @@ def search(
 ) -> list[dict]:
     """Try `trials` points of a space by the tree-structured Parzen estimator (Bergstra et al. 2013), best score first.
 
-    `space`: the values of each setting; `score`: maps a point to the number to maximise; `path`: the SQLite file that
+    `space`: the values of each setting; `score`: maps a point to the number to maximize; `path`: the SQLite file that
     holds the study `name`. Complete trials in the file count; a trial whose worker died stays incomplete. Returns each
     trial's settings with its number and `score`.
     """

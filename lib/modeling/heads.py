@@ -1,6 +1,6 @@
 """Task heads on an encoder: a tagger of words, a classifier of texts, a finder of answer spans.
 
-Each has `loss(batch)`, the number to minimise, and `forward(batch)`, from which predictions are made. Batches come from
+Each has `loss(batch)`, the number to minimize, and `forward(batch)`, from which predictions are made. Batches come from
 lib/finetuning/examples.py, with further tensors that the head needs.
 """
 
@@ -59,7 +59,7 @@ def share_rates(model: nn.Module, head: float, crf: float, layer_decay: float) -
 
     `head`: the factor of all parameters above the encoder but a CRF's, which have `crf`. In the encoder the rate falls
     by `layer_decay` with each step of depth, as in ELECTRA's code (`_get_layer_lrs`): the head is at n + 2, a pooler at
-    n + 1, the layers at n to 1, embeddings at 0. Raises StudyError if there is a decay and no layer can be recognised
+    n + 1, the layers at n to 1, embeddings at 0. Raises StudyError if there is a decay and no layer can be recognized
     by name.
     """
     layer_depths, depths = {}, {}  # layers are counted in order, because Funnel's decoder begins again at 0
@@ -99,7 +99,7 @@ class Recurrent(nn.Module):
 
 
 def linear(width: int, outputs: int) -> nn.Linear:
-    """Create a linear layer initialised as in BERT."""
+    """Create a linear layer initialized as in BERT."""
     layer = nn.Linear(width, outputs)
     nn.init.normal_(layer.weight, std=DEVIATION)
     nn.init.zeros_(layer.bias)

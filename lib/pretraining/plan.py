@@ -51,5 +51,5 @@ class Pretraining(Optimization):
 
     @property
     def embedding_width(self) -> int:
-        """The width of the embedding table, which BERT does not factorise."""
+        """The width of the embedding table, which BERT does not factorize."""
         return self.body.hidden if self.architecture == "bert" else self.body.embedding

@@ -319,9 +319,11 @@ def show_of(study: "Study", table: str) -> HTML | Markdown:
 
 
 def is_tested_on(claim: Claim, table: str, study: "Study") -> bool:
-    """Return whether a claim compares cells of a published table, or runs that fill some of its cells."""
+    """Return whether a claim compares cells of a published table, or runs that fill some cells of a table of scores."""
     if claim.test.parts and table in claim.test.tables:
         return True
+    if params.load("tables", table).kind != "scores":
+        return False
     compared = {tuple(cell[name] for name in tables.RUN) for cell in list_direct_cells(claim, study)}
     return not compared.isdisjoint(study.published(table)[tables.RUN].itertuples(index=False, name=None))
 

@@ -150,7 +150,7 @@ def thin(log: list) -> list:
 def update_summaries(scale: str) -> None:
     """Write the scale's summary and the findings between their marks in README.md and docs/*.md."""
     for path in (paths.ROOT / "README.md", *paths.ROOT.glob("docs/*.md")):
-        write_between(path, scale, lambda: summarise_scale(scale))
+        write_between(path, scale, lambda: summarize_scale(scale))
         write_between(path, "findings", list_findings)
 
 
@@ -216,7 +216,7 @@ def describe_tagger() -> str:
     )
 
 
-def summarise_scale(scale: str) -> str:
+def summarize_scale(scale: str) -> str:
     """Summarise a scale (Markdown).
 
     A scale with a target gets its scores against the target; one that pretrains models several times gets the

@@ -156,7 +156,7 @@ def describe_encoder(study: "Study", model: str, protocol: str, keys: Iterable[s
 
 def describe_task(dataset: "Dataset", result: dict, baselines: dict[str, dict[str, float]]) -> dict:
     """Return the runs of a result and their summary."""
-    summary, first_run = scores.summarise_runs(result), result["runs"][0]
+    summary, first_run = scores.summarize_runs(result), result["runs"][0]
     inputs = first_run.get("inputs", {})
     parts = {name: value for name, value in inputs.items() if name.split()[0] in PARTS}
     revision = provenance.fingerprint(parts) if parts else ""

@@ -40,14 +40,14 @@ def tabulate_runs(study: "Study", runs: Iterable[params.RunKey]) -> pd.DataFrame
         row = {"protocol": protocol, "dataset": key, "family": dataset.family, "model": model}
         row |= {"score": dataset.main_score, "n_seeds": 0}
         if result := results.read_result(study.scale, model, key, protocol):
-            rows.append(row | summarise_runs(result))
+            rows.append(row | summarize_runs(result))
         else:
             why_not = study.why_missing(key, protocol) or params.why_no_weights(model, study.scale)
             rows.append(row | {"note": why_not or results.NOT_MADE})
     return pd.DataFrame(rows, columns=[*COLUMNS, "low", "high"])
 
 
-def summarise_runs(result: dict) -> dict:
+def summarize_runs(result: dict) -> dict:
     """Return the summary of a result's runs: mean, spread and interval over seeds, collapsed runs, cost."""
     values = [scores[result["main score"]] for scores in average_folds(result).values()]
     low, high = statistics.find_interval(values)

@@ -24,7 +24,7 @@ class Recipe(Optimization):
     """A scale's pretraining recipe, shared by all its models so that they are comparable."""
 
     tokens: int = Field(gt=0)  # a model trains on its `share` of them
-    start: Start  # how models with `start: skip-gram` are initialised; everything else is random
+    start: Start  # how models with `start: skip-gram` are initialized; everything else is random
     masked_share: float | None = Field(default=None, gt=0, lt=1)  # replaces a model's own, unless that is a rising list
     phases: list[PhaseBudget] = Field(min_length=1)
 
@@ -205,7 +205,7 @@ class ModelSettings(Settings):
     size: Literal["small", "base", "large"]
     vocabulary: str
     corpora: list[str]  # empty: not pretrained
-    core: list[str] = []  # the small, specialised ones among the corpora
+    core: list[str] = []  # the small, specialized ones among the corpora
     mixing: Mixing = "as they are"  # how several corpora are mixed
     pairs: Pairs
     masking: Unit

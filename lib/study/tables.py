@@ -50,7 +50,7 @@ def score_seeds(cells: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return places.merge(ours, how="left", on=PLACE)
 
 
-def summarise_cells(seeds: pd.DataFrame, made_up: bool = False) -> pd.DataFrame:
+def summarize_cells(seeds: pd.DataFrame, made_up: bool = False) -> pd.DataFrame:
     """Return a line for each cell: mean and standard deviation of ours, number of seeds, verdict and note.
 
     The note says why ours is missing, what ours has in place of what the paper names, and whether the paper prints no
@@ -89,8 +89,8 @@ def baselines(cells: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
 
 
 def fill(cells: pd.DataFrame, seeds: pd.DataFrame, study: "Study") -> pd.DataFrame:
-    """Return a line for each cell: ours as in `summarise_cells`, and its baselines without an encoder."""
-    filled = summarise_cells(seeds, study.budget.made_up)
+    """Return a line for each cell: ours as in `summarize_cells`, and its baselines without an encoder."""
+    filled = summarize_cells(seeds, study.budget.made_up)
     return filled.merge(baselines(cells, study.baselines()), how="left", on=PLACE)
 
 

@@ -138,7 +138,7 @@ class Vocabulary(params.Registered):
         )
 
         def texts() -> Iterator[str]:
-            progress, done = Progress(f"bytes of {corpus.key} tokenised"), 0
+            progress, done = Progress(f"bytes of {corpus.key} tokenized"), 0
             for document in corpus.documents():
                 yield document.text
                 done += len(document.text.encode()) + 1

@@ -1,6 +1,6 @@
 """Checkpoints, from which the training loop resumes a run that was killed.
 
-Each is a folder, such as step-0000001234, in the folder of its run. It holds the weights (safetensors), the optimiser's
+Each is a folder, such as step-0000001234, in the folder of its run. It holds the weights (safetensors), the optimizer's
 state, the loop's progress (state.json), and their checksums in the format of `sha256sum -c`. Random states are not
 kept, because the loop seeds every step.
 """
@@ -61,7 +61,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(folder: Path, fingerprint: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict:
-    """Restore model and optimiser from the newest intact checkpoint and return its `state`.
+    """Restore model and optimizer from the newest intact checkpoint and return its `state`.
 
     If there is none, change nothing and return an empty dict. Damaged checkpoints are skipped with a printed line that
     names them, those of other runs (with other settings, data or code) silently.

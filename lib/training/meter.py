@@ -13,7 +13,7 @@ WINDOW = 5.0  # seconds after which averaging of the speed starts afresh
 
 @dataclass
 class Progression:
-    """The progress of a run: what a checkpoint holds besides weights and optimiser."""
+    """The progress of a run: what a checkpoint holds besides weights and optimizer."""
 
     step: int = 0
     log: list[dict] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The papers' optimisers and learning-rate schedules."""
+"""The papers' optimizers and learning-rate schedules."""
 
 from collections.abc import Mapping
 

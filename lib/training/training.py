@@ -216,7 +216,7 @@ def train(
             saved_at = time.monotonic()
             interval = max(CHECKPOINT_SECONDS, (saved_at - started_at) / CHECKPOINT_SHARE)
     model.eval()
-    device.free_memory()  # because the Accelerator keeps every model and optimiser that it has prepared
+    device.free_memory()  # because the Accelerator keeps every model and optimizer that it has prepared
     return state.log
 
 
@@ -256,7 +256,7 @@ def take_step(
     seed: int,
     step: int,
 ) -> torch.Tensor:
-    """Take one optimiser step on the summed gradient of the parts; return the loss of the whole step.
+    """Take one optimizer step on the summed gradient of the parts; return the loss of the whole step.
 
     The loss is NaN if the gradient's norm is not finite. `seed` and `step` set the random states of the parts.
     """
