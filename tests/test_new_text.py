@@ -18,7 +18,7 @@ from test_saved import work_on
 from tqdm import tqdm
 from transformers import AutoModelForTokenClassification, pipeline
 
-from lib.benchmarks import metrics, pubtator, registry, standoff
+from lib.benchmarks import bio, metrics, pubtator, registry, standoff
 from lib.errors import StudyError
 from lib.finetuning import formats, new_text, saved
 from lib.finetuning.texts import add_markers
@@ -102,7 +102,7 @@ def test_every_word_is_read_once_with_its_offsets_in_the_original_text(tagger, p
 
 @given(st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"])))
 def test_entities_are_those_that_the_metric_counts(tags):
-    assert [set(new_text.find_runs(tags))] == metrics.entity_sets([tags])
+    assert [set(bio.locate_entities(tags))] == metrics.entity_sets([tags])
 
 
 def test_offsets_in_a_text_that_is_read_in_parts(tagger):

@@ -3,7 +3,7 @@
 import pytest
 from conftest import each
 
-from lib.benchmarks import metrics, registry
+from lib.benchmarks import bio, metrics, registry
 from lib.benchmarks.instances import Sentence
 from lib.finetuning import tagging
 from lib.study import open_study
@@ -55,11 +55,11 @@ def test_schemes_by_hand_and_back():
                ["I-D", "O", "I-C", "I-D", "O"], ["I", "I", "O", "I", "O"]],
     }  # fmt: skip
     for scheme, expected in spelt.items():
-        assert [tagging.respell(tags, scheme) for tags in BIO] == expected
+        assert [bio.respell(tags, scheme) for tags in BIO] == expected
     for scheme in ("BIO", "BIOUL"):
-        restored = [tagging.to_bio(tags) for tags in spelt[scheme]]
+        restored = [bio.to_bio(tags) for tags in spelt[scheme]]
         assert metrics.entity_scores(BIO, restored)["f1"] == 100
-    merged = [tagging.to_bio(tags) for tags in spelt["IO"]]
+    merged = [bio.to_bio(tags) for tags in spelt["IO"]]
     assert metrics.entity_sets(merged)[1] == {("D", 0, 2), ("C", 4, 4)}  # adjacent entities of one type merge
     assert metrics.entity_sets(merged)[0] == metrics.entity_sets(BIO)[0]
 

@@ -25,12 +25,12 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
 
 from lib.artefacts import whole_file, write_text  # noqa: E402
+from lib.benchmarks.bio import join_tag, split_tag  # noqa: E402
 from lib.benchmarks.datasets import SPLITS, Dataset  # noqa: E402
 from lib.benchmarks.instances import Sentence  # noqa: E402
 from lib.errors import StudyError  # noqa: E402
 from lib.finetuning import saved  # noqa: E402
 from lib.finetuning.finetuning import finetune  # noqa: E402
-from lib.finetuning.tagging import join_tag, split_tag  # noqa: E402
 from lib.study import open_study, params, results  # noqa: E402
 from lib.study.study import Study  # noqa: E402
 from lib.training.optimization import Machine  # noqa: E402

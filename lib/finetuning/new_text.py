@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import torch
 
-from lib.benchmarks import pubtator, standoff
+from lib.benchmarks import bio, pubtator, standoff
 from lib.benchmarks.instances import DUMMY, Instance, Labelled, Mention, Pair, Relation, Sentence
 from lib.errors import StudyError
 from lib.finetuning import predictions
 from lib.finetuning.saved import UNTYPED, Saved
-from lib.finetuning.tagging import Tagging, respell, split_tag, to_bio
+from lib.finetuning.tagging import Tagging
 from lib.finetuning.texts import Texts
 from lib.modeling import heads
 
@@ -127,24 +127,11 @@ def find_entities(task: Tagging, spans: Sequence[tuple[int, int]], ratings: Sequ
             number, probability = word_ratings[layer]
             labels.append(task.labels[int(number)])
             probabilities.append(probability)
-        for kind, first, last in find_runs(to_bio(labels)):
+        for kind, first, last in bio.locate_entities(bio.to_bio(labels)):
             start, end = spans[first][0], spans[last][1]
             mean_probability = statistics.fmean(probabilities[first : last + 1])
             # A CRF's may be 1.000001.
             yield Entity(start, end, layer_type or kind or UNTYPED, min(1.0, mean_probability))
-
-
-def find_runs(tags: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield type, first and last word of each entity in BIO tags.
-
-    Same entities as metrics.entity_sets, which takes longer to import.
-    """
-    for number, tag in enumerate(respell(tags, "BIOUL")):
-        letter, kind = split_tag(tag)
-        if letter in ("B", "U"):
-            first = number
-        if letter in ("L", "U"):
-            yield kind, first, number
 
 
 def classify_instances(model: Saved, instances: Sequence[Instance]) -> list[dict]:
