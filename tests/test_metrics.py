@@ -6,6 +6,7 @@ import pytest
 from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seqeval.metrics.sequence_labeling import get_entities
 from sklearn import metrics as sklearn_metrics
 from sklearn.preprocessing import MultiLabelBinarizer
 
@@ -29,6 +30,11 @@ def test_entities_counted_by_hand():
     assert sets[0] == [{("D", 0, 1), ("D", 3, 3)}, {("D", 1, 1)}]
     assert metrics.strict_spans(*sets) == three(200 / 3, 200 / 3, 200 / 3)
     assert metrics.entity_sets([["I", "O"]]) == [{("entity", 0, 0)}]  # tags without types
+
+
+@given(st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"])))
+def test_entities_are_those_that_seqeval_scores(tags):
+    assert metrics.entity_sets([tags]) == [set(get_entities(tags))]
 
 
 @each(

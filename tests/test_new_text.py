@@ -18,7 +18,7 @@ from test_saved import work_on
 from tqdm import tqdm
 from transformers import AutoModelForTokenClassification, pipeline
 
-from lib.benchmarks import bio, metrics, pubtator, registry, standoff
+from lib.benchmarks import pubtator, registry, standoff
 from lib.errors import StudyError
 from lib.finetuning import formats, new_text, saved
 from lib.finetuning.texts import add_markers
@@ -98,11 +98,6 @@ def test_every_word_is_read_once_with_its_offsets_in_the_original_text(tagger, p
     assert all(previous.end <= following.start for previous, following in itertools.pairwise(entities))
     between = zip([0, *(span.end for span in entities)], [*(span.start for span in entities), len(text)], strict=True)
     assert not any(text[end:start].strip() for end, start in between)
-
-
-@given(st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"])))
-def test_entities_are_those_that_the_metric_counts(tags):
-    assert [set(bio.locate_entities(tags))] == metrics.entity_sets([tags])
 
 
 def test_offsets_in_a_text_that_is_read_in_parts(tagger):

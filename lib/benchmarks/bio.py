@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 SCHEMES = {"BIO": "BI", "BIOUL": "BILU", "IO": "I"}  # letters of each scheme, besides O
+UNTYPED = "entity"  # the type of entities whose tags have none
 PLAIN = {"U": "B", "L": "I"}  # letters of BIOUL -> letters of BIO
 
 
@@ -43,16 +44,22 @@ def join_tag(letter: str, kind: str) -> str:
     return f"{letter}-{kind}" if kind else letter
 
 
+def add_type(tag: str) -> str:
+    """Add UNTYPED to a tag that lacks a type and is not O, because libraries expect one."""
+    letter, kind = split_tag(tag)
+    return tag if letter == "O" else join_tag(letter, kind or UNTYPED)
+
+
 def keep_types(tags: list[str], types: Sequence[str] | None) -> list[str]:
     """Replace tags of types other than `types` by O; None keeps all."""
     return tags if types is None else [tag if split_tag(tag)[1] in types else "O" for tag in tags]
 
 
 def locate_entities(tags: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield type, first and last word of each entity in BIO tags; the type may be empty."""
+    """Yield type, first and last word of each entity in BIO tags; UNTYPED for tags without a type."""
     for number, tag in enumerate(respell(tags, "BIOUL")):
         letter, kind = split_tag(tag)
         if letter in ("B", "U"):
             first = number
         if letter in ("L", "U"):
-            yield kind, first, number
+            yield kind or UNTYPED, first, number

@@ -13,7 +13,7 @@ from itertools import chain
 from operator import itemgetter
 from statistics import fmean
 
-from lib.benchmarks import answer_metrics
+from lib.benchmarks import answer_metrics, bio
 from lib.benchmarks.rates import Scores, check_known, check_lengths, class_rates, rates, rates_by_kind, set_rates
 
 STEP = 2**-7  # relative distance between neighbouring bfloat16 numbers
@@ -39,17 +39,11 @@ def entity_scores(gold: Tags, predicted: Tags) -> Scores:
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
     check_tags(gold, predicted)
-    check_known((tag.partition("-")[0] for side in (gold, predicted) for tags in side for tag in tags), ("B", "I", "O"))
-    precision, recall, f1, support = precision_recall_fscore_support(
-        typed(gold), typed(predicted), average="micro", zero_division=0
-    )
+    check_known((bio.split_tag(tag)[0] for side in (gold, predicted) for tags in side for tag in tags), ("B", "I", "O"))
+    typed = ([[bio.add_type(tag) for tag in tags] for tags in side] for side in (gold, predicted))
+    precision, recall, f1, support = precision_recall_fscore_support(*typed, average="micro", zero_division=0)
     return {"precision": 100 * float(precision), "recall": 100 * float(recall), "f1": 100 * float(f1),
             "gold entities": int(support)}  # fmt: skip
-
-
-def typed(sentences: Tags) -> list[list[str]]:
-    """Add a type to tags of a scheme without types (B, I), because seqeval expects one."""
-    return [[f"{tag}-entity" if tag in ("B", "I") else tag for tag in tags] for tags in sentences]
 
 
 def entity_sets(sentences: Tags) -> list[set[tuple]]:
@@ -57,9 +51,7 @@ def entity_sets(sentences: Tags) -> list[set[tuple]]:
 
     strict_spans of these sets gives the rates of entity_scores.
     """
-    from seqeval.metrics.sequence_labeling import get_entities
-
-    return [set(get_entities(tags)) for tags in typed(sentences)]
+    return [set(bio.locate_entities(tags)) for tags in sentences]
 
 
 def mention_sets(texts: Tags) -> list[set[tuple]]:
@@ -74,7 +66,7 @@ def mention_sets(texts: Tags) -> list[set[tuple]]:
     for tags in texts:
         mentions, latest = [], {}  # latest: the last mention of each type
         for position, tag in enumerate(tags):
-            letter, _, kind = tag.partition("-")
+            letter, kind = bio.split_tag(tag)
             if letter == "O":
                 continue
             if letter != "I" or kind not in latest:

@@ -13,7 +13,7 @@ from lib.benchmarks import bio, pubtator, standoff
 from lib.benchmarks.instances import DUMMY, Instance, Labelled, Mention, Pair, Relation, Sentence
 from lib.errors import StudyError
 from lib.finetuning import predictions
-from lib.finetuning.saved import UNTYPED, Saved
+from lib.finetuning.saved import Saved
 from lib.finetuning.tagging import Tagging
 from lib.finetuning.texts import Texts
 from lib.modeling import heads
@@ -131,7 +131,7 @@ def find_entities(task: Tagging, spans: Sequence[tuple[int, int]], ratings: Sequ
             start, end = spans[first][0], spans[last][1]
             mean_probability = statistics.fmean(probabilities[first : last + 1])
             # A CRF's may be 1.000001.
-            yield Entity(start, end, layer_type or kind or UNTYPED, min(1.0, mean_probability))
+            yield Entity(start, end, layer_type or kind, min(1.0, mean_probability))
 
 
 def classify_instances(model: Saved, instances: Sequence[Instance]) -> list[dict]:

@@ -23,6 +23,7 @@ from transformers import (
 )
 
 from lib import artefacts
+from lib.benchmarks import bio
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Instance
 from lib.errors import StudyError
@@ -51,7 +52,6 @@ LAST = re.compile(r"(?:.*\.)?(?:classifier|out_proj|qa_outputs)\.(weight|bias)")
 POOLER = re.compile(r"classifier\.dense\.(weight|bias)")  # the pooler of models like RoBERTa
 SAME = 1e-5  # tolerance between probabilities
 TRIED = 4  # sequences on which the library's class has to agree
-UNTYPED = "entity"  # name of an entity type that has none in the dataset
 DATASET = ("key", "title", "family", "labels", "metric", "overlapping", "question_first", "language", "negative")
 
 
@@ -173,7 +173,7 @@ def name_labels(task: DatasetTask) -> dict:
     """Return `id2label` and `label2id` of a configuration; untyped entities get a type, which pipelines need."""
     names = task.names
     if isinstance(task, Tagging):
-        names = [f"{name}-{UNTYPED}" if name != "O" and "-" not in name else name for name in task.labels]
+        names = [bio.add_type(name) for name in task.labels]
     numbers = range(len(names))
     return {"id2label": dict(zip(numbers, names, strict=True)), "label2id": dict(zip(names, numbers, strict=True))}
 
