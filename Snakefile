@@ -126,8 +126,8 @@ rule finetune:  # a model on a family of tasks under a protocol: every dataset, 
         receipt("finetune", "model", "protocol", "family"),
     params:
         **job("finetune"),
-        made=lambda wildcards: [f"results/{'--'.join(run)}.json" for run in plan.runs_in(*wildcards)],
-        datasets=lambda wildcards: ",".join(dataset for _, dataset, _ in plan.runs_in(*wildcards)),
+        made=lambda wildcards: [f"results/{'--'.join(run)}.json" for run in plan.runnable.runs_in(*wildcards)],
+        datasets=lambda wildcards: ",".join(dataset for _, dataset, _ in plan.runnable.runs_in(*wildcards)),
     threads: budget.threads
     resources:
         **gpus(1),

@@ -91,6 +91,5 @@ def test_scores_that_beat_the_baseline_are_counted(lines, monkeypatch):
 def test_the_page_of_gains_waits_for_every_planned_run():
     assert page_jobs.split_tables(["gains"])["page"] == [("05_what_pretraining_buys",)]
     whole = plan.Plan("laptop")
-    assert set(whole.jobs_of(whole.study.budget.panel_runs())) <= set(
-        whole.read_by_page("01_results_in_brief")["finetune"]
-    )
+    panel_jobs = whole.runnable.finetune_jobs(whole.study.budget.panel_runs())
+    assert {*panel_jobs} <= {*whole.reads("page", "01_results_in_brief")["finetune"]}

@@ -9,8 +9,10 @@ from lib import provenance
 from lib.finetuning import finetuning
 from lib.pretraining import embeddings, pretraining, tokens
 from lib.pretraining.plan import Pretraining
-from lib.study import classifiers, open_study, params, paths, state
+from lib.study import classifiers, open_study, params, paths
 from lib.study.corpora import Corpus
+from lib.study.runnable import Runnable
+from lib.study.stages import STAGES
 from lib.study.vocabularies import Vocabulary
 
 CHOSEN = ("epochs", "batch_size", "learning_rate")
@@ -42,20 +44,22 @@ def test_a_model_is_stale_when_anything_that_decides_its_weights_changes():
     """Job and record share one dictionary; only the record has the settings resolved on a machine."""
     by_machine = {"precision", "processes", "epsilon"}
     for scale in ("smoke", "paper"):
-        for key in params.load("scales", scale).list_models():
-            model = open_study(scale).model(key)
+        runnable = Runnable(scale)
+        for key in runnable.study.budget.list_models():
+            model = runnable.study.model(key)
             settled = pretraining.settle_settings(model.plan, model.machine, model.seed, 1)
             weights = params.identify_weights(key, scale)
             assert settled | weights == weights | {name: settled[name] for name in by_machine}, (scale, key)
-            assert weights.items() <= state.pretraining_state(open_study(scale), key).items(), (scale, key)
+            assert weights.items() <= STAGES["pretrain"].state(runnable, key).items(), (scale, key)
 
 
 def test_committed_vocabularies_have_the_settings_in_force():
     records = sorted(paths.output("record").glob("*/vocabularies/*/record.json"))
     for path in records:
-        vocabulary = open_study(path.parts[-4]).vocabulary(path.parent.name)
+        runnable = Runnable(path.parts[-4])
+        vocabulary = runnable.study.vocabulary(path.parent.name)
         assert json.loads(path.read_text())["settings"] == vocabulary.recipe, path
-        assert vocabulary.recipe.items() <= state.vocabulary_state(vocabulary.study, vocabulary.key).items()
+        assert vocabulary.recipe.items() <= STAGES["vocabulary"].state(runnable, vocabulary.key).items()
     assert records
 
 

@@ -213,10 +213,10 @@ def test_a_changed_folder_stops_no_other_runs_of_an_encoder(own_outputs, tmp_pat
     write(paths.results("smoke", "some-bert", key, "gu"), "{}")
     monkeypatch.setattr(study.__class__, "why_missing", lambda *_: "")
     graph, requested = plan.Plan("smoke", ["pubmed"]), [("some-bert", key, "gu"), ("some-bert", "gad", "gu")]
-    assert graph.requested("some-bert", "gu") == requested
+    assert graph.runnable.requested_runs("some-bert", "gu") == requested
     (tmp_path / "mine/all.csv").unlink()
     own_sets.open_folder.cache_clear()
-    assert graph.requested("some-bert", "gu") == requested[1:]
+    assert graph.runnable.requested_runs("some-bert", "gu") == requested[1:]
     assert result_files.describe_encoder(study, "some-bert", "gu", [key]) == {}
 
 

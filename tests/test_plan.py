@@ -13,7 +13,7 @@ from lib import provenance
 from lib.benchmarks import datasets, registry
 from lib.errors import StudyError
 from lib.finetuning import protocol
-from lib.study import open_study, page_jobs, params, paths, plan
+from lib.study import open_study, page_jobs, params, paths, plan, stages
 
 
 def list_jobs(*words: str, scale: str = "smoke") -> dict[str, list]:
@@ -73,7 +73,7 @@ def test_each_source_file_is_a_job_of_its_own(monkeypatch, tmp_path):
 
 
 def test_what_is_not_at_hand_or_outside_the_budget_is_not_planned(monkeypatch, tmp_path):
-    planned = plan.Plan("smoke").planned.values()
+    planned = plan.Plan("smoke").runnable.planned.values()
     assert {dataset for runs in planned for _, dataset, _ in runs} <= {*params.load("scales", "smoke").datasets}
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     assert ("mimic",) not in plan.Plan("laptop").jobs["corpus"]
@@ -136,8 +136,8 @@ def test_a_new_version_of_a_reader_reruns_what_reads_every_dataset(monkeypatch):
 
 def test_other_public_weights_or_another_first_dataset_rerun_fine_tuning(monkeypatch):
     graph = plan.Plan("released", ["pubmed"])
-    graph.planned = {("bert-general", "lee", "questions"): [("bert-general", "bioasq-7b-factoid", "lee")]}
-    monkeypatch.setattr(plan.state, "raw_files_state", lambda files: [])
+    graph.runnable.planned = {("bert-general", "lee", "questions"): [("bert-general", "bioasq-7b-factoid", "lee")]}
+    monkeypatch.setattr(stages, "raw_files_state", lambda files: [])
     monkeypatch.setattr(datasets.Dataset, "paths", lambda *part: [])
     job = "finetune", "bert-general", "lee", "questions"
     states = [graph.state(*job)]
@@ -153,7 +153,7 @@ def test_other_public_weights_or_another_first_dataset_rerun_fine_tuning(monkeyp
 def test_settings_in_another_order_are_the_same(monkeypatch):
     """Snakemake compares settings by their `repr`, so the order of a dictionary must not matter."""
     graph, order = plan.Plan("smoke"), [1]
-    monkeypatch.setitem(plan.state.STAGES, "corpus", lambda *job: {"a": {key: 0 for key in "xy"[:: order[0]]}, "b": 1})
+    monkeypatch.setattr(stages.CorpusStage, "state", lambda *job: {"a": {key: 0 for key in "xy"[:: order[0]]}, "b": 1})
     before = str(graph.state("corpus", "wiki-books"))
     order[0] = -1
     assert str(graph.state("corpus", "wiki-books")) == before

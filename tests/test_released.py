@@ -109,8 +109,8 @@ def test_each_scale_plans_its_released_models():
     assert not any(params.is_released(key, "laptop") for key in taken)
     plan = Plan("paper", ["bert-general-pubmed"])
     assert plan.jobs["pretrain"] == [("bert-general-pubmed",)] and not plan.jobs["vocabulary"]
-    assert plan.registered("pubmedbert") and not plan.registered("roberta")
-    assert not Plan("released", ["gu-6"]).registered("pubmedbert")
+    assert plan.runnable.pretrain_jobs("pubmedbert") and not plan.runnable.pretrain_jobs("roberta")
+    assert not Plan("released", ["gu-6"]).runnable.pretrain_jobs("pubmedbert")
     whole, quick = (params.load_finetuning("gu", "ncbi-disease", "tagging", f"released{one}") for one in ("", "-quick"))
     assert len(quick.candidates()) == 1 < len(whole.candidates()) and quick.candidates()[0] in whole.candidates()
     assert workload.count_trainings(open_study("released-quick"), "ncbi-disease", "gu") == 1

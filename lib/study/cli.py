@@ -285,7 +285,7 @@ def find_groups(targets: plan.Plan) -> set[str] | None:
         return None
     datasets = {dataset for (table,) in targets.asked["table"] for dataset in targets.datasets_of(table)}
     for model, protocol in targets.asked["evaluation"]:
-        datasets |= {dataset for _, dataset, _ in targets.requested(model, protocol)}
+        datasets |= {dataset for _, dataset, _ in targets.runnable.requested_runs(model, protocol)}
     patterns = set()  # of the corpora's raw files
     for (key,) in targets.jobs["corpus"]:
         patterns |= {params.load("sources", source).files for source in targets.study.corpus(key).sources}

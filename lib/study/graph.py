@@ -141,7 +141,7 @@ def describe_plan(targets: plan.Plan, output: str) -> str:
         return f"Nothing to do: everything asked for at scale '{targets.scale}' is up to date."
     times = pd.DataFrame(rows).groupby(["stage", "why"], sort=False)["seconds"]
     counts = times.agg(jobs="size", known="count", seconds="sum").reset_index()
-    counts = counts.sort_values("stage", key=lambda stages: stages.map(plan.STAGES.index), kind="stable")
+    counts = counts.sort_values("stage", key=lambda stages: stages.map([*plan.STAGES].index), kind="stable")
     counts["about"] = [format_time(row.seconds) if row.known == row.jobs else "" for row in counts.itertuples()]
     table = counts[["stage", "jobs", "why", "about"]].to_markdown(index=False)
     summary = f"{table}\n{len(rows)} jobs"

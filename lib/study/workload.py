@@ -128,7 +128,7 @@ def estimate_hours(study: "Study", runs: Iterable[tuple[Encoder, str, str]]) -> 
 
 def describe_downloads(plan: "Plan") -> str:
     """Describe the cost of a plan with public weights: models, gigabytes of weights in float32, trainings, hours."""
-    runs = [run for job in plan.jobs["finetune"] for run in plan.runs_in(*job) if params.find_kind(run[0])]
+    runs = [run for job in plan.jobs["finetune"] for run in plan.runnable.runs_in(*job) if params.find_kind(run[0])]
     models = {model for model, *_ in runs}
     gigabytes = sum(4 * count_encoder_parameters(plan.study, model) for model in models) / 1e9
     trainings = sum(count_trainings(plan.study, dataset, protocol) for _, dataset, protocol in runs)
