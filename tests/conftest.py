@@ -14,11 +14,14 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
 from lib import artefacts
-from lib.study import papers, params, paths, warm
+from lib.corpora import leakage
+from lib.study import dataset_texts, papers, params, paths, warm
+from lib.study.study import read_mesh
 
 TINY = """\
 title: smoke (made-up data, for the tests)
@@ -217,6 +220,30 @@ def keep_tables(folder: Path, kept: dict[str, list[str]]) -> None:
         path.write_text(yaml.safe_dump(paper))
 
 
+def run_python(code: str, *words: str, **variables: str) -> str:
+    """What lines of Python print in a process of their own, with these environment variables beside those here."""
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.check_output(command, cwd=paths.ROOT, env=os.environ | variables, text=True)
+
+
+def change_settings(monkeypatch, kind: str, key: str, **changes) -> None:
+    """Change settings of one entry of params/, such as `datasets` of the scale laptop."""
+    load, changed = params.load, params.load(kind, key).model_copy(update=changes)
+    monkeypatch.setattr(params, "load", lambda *named: changed if named == (kind, key) else load(*named))
+
+
+def keep_calls(monkeypatch, owner, name: str, note: Callable, calls: list | None = None) -> list:
+    """Return a list of what `note` makes of the arguments of each call of a function, which goes on as before."""
+    calls, original = [] if calls is None else calls, getattr(owner, name)
+
+    def call(*given, **options):
+        calls.append(note(*given))
+        return original(*given, **options)
+
+    monkeypatch.setattr(owner, name, call)
+    return calls
+
+
 def jobs_started(output: str) -> list[str]:
     """The names of the notebooks that a run of the study started, in order of name."""
     return sorted(line.split()[2] for line in output.splitlines() if line[8:15] == " start ")
@@ -250,17 +277,23 @@ def pytest_collection_finish() -> None:
 
 
 def each(names: str | tuple[str, ...], values: Iterable) -> Callable:
-    """As pytest.mark.parametrize, in one case: every value is tried, and the failure lists those that did not pass."""
+    """As pytest.mark.parametrize, in one case: every value is tried, and the failure lists those that did not pass.
+
+    Every value has a `tmp_path` of its own; the other fixtures are made once.
+    """
     names, values = tuple(re.split(", *", names)) if isinstance(names, str) else names, list(values)
 
     def decorate(test: Callable) -> Callable:
         @functools.wraps(test)
         def try_all(**fixtures):
             faults = []
-            for value in values:
+            for number, value in enumerate(values):
                 given = dict(zip(names, (value,) if len(names) == 1 else value, strict=True))
+                if "tmp_path" in fixtures:
+                    given["tmp_path"] = fixtures["tmp_path"] / str(number)
+                    given["tmp_path"].mkdir()
                 try:
-                    test(**given, **fixtures)
+                    test(**fixtures | given)
                 except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # a value is never left out
                     faults.append(f"{value}: {type(error).__name__}: {error}")
             assert values and not faults, f"{len(faults)} of {len(values)}:\n" + "\n".join(faults)
@@ -320,6 +353,24 @@ def study(whole_study):
     return whole_study
 
 
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory) -> Path:
+    """The folder of a small BERT with random weights, shared by the tests; do not change it."""
+    import small_encoders
+
+    folder = tmp_path_factory.mktemp("bert") / "my-bert"
+    small_encoders.make(folder, "bert", small_encoders.SIZE)
+    return folder
+
+
+@pytest.fixture
+def tokenizer():
+    """A small uncased tokenizer, for tests that need no certain vocabulary."""
+    import small_encoders  # and with it transformers, which not every test needs
+
+    return small_encoders.learn_tokenizer()
+
+
 @pytest.fixture
 def real_data(monkeypatch) -> Path:
     """The folder of real data: $STUDY_DATA, or shared/data beside the repository; the test skips without it."""
@@ -343,6 +394,32 @@ def own_outputs(tmp_path) -> Iterator[Path]:
     """Outputs and record in a folder of the test's own, which is not there yet."""
     with outputs_in(tmp_path / "outputs") as folder:
         yield folder
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """Clear, before and after, the caches that hold data of the test before."""
+    dataset_texts.test_texts.cache_clear()
+    read_mesh.cache_clear()
+    yield
+    dataset_texts.test_texts.cache_clear()
+    read_mesh.cache_clear()
+
+
+def write_index(*sentences: str) -> None:
+    """Write the index of the test sentences that documents of the smoke scale are searched for."""
+    path = paths.test_sentences("smoke") / "index.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(leakage.index_sentences(sentences), path)
+
+
+@pytest.fixture
+def raw_data(fresh, own_outputs, tmp_path, monkeypatch) -> Path:
+    """An empty data folder of the smoke scale, with an index of no test sentences."""
+    monkeypatch.setattr(paths, "MADE_UP", tmp_path / "data")
+    params.load.cache_clear()
+    write_index()
+    return paths.MADE_UP
 
 
 @pytest.fixture

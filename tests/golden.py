@@ -1,4 +1,4 @@
-"""A small handwritten file in every dataset format, with the examples it contains."""
+"""A small handwritten file in every dataset format, with the examples it contains; and records of PubMed."""
 
 import io
 import json
@@ -245,6 +245,12 @@ def read_golden(*files: Path) -> list[tuple[str, tuple[str, ...]]]:
 
 # Words with tags
 
+
+def tagged(text: str, tags: str = "") -> Sentence:
+    """Return a sentence of words between spaces, with their tags, by default all O."""
+    return Sentence(text.split(), tags.split() or ["O"] * len(text.split()))
+
+
 CONLL = "-DOCSTART-\tO\n\nAspirin\tB-Chemical\nhelps\tO\n-DOCSTART- (7)\n\nNo\tO\n\nb\tI-Chemical\n"
 PICO_LINES = "-DOCSTART- (5)\n\nten NN O I-PAR\nmen NN O O\n\ndied NN O I-OUT\n"
 PUBTATOR = (
@@ -296,6 +302,22 @@ EBM_NLP = {
     **abstract("10", "secret", INT="0", PAR="0", OUT="1"),
     **abstract("11", "test .", "test/gold", INT="10", PAR="00", OUT="00"),
 }
+
+
+# Raw text
+
+
+def citation(pmid: int, text: str, title: str = "", version: int = 1, entered: tuple[int, ...] = ()) -> str:
+    """Return a record of PubMed's XML. `entered`: year, month and day when it entered PubMed, if it says so."""
+    abstract = f"<Abstract><AbstractText>{text}</AbstractText></Abstract>" if text else ""
+    date = "<Year>{}</Year><Month>{}</Month><Day>{}</Day>".format(*entered) if entered else ""
+    history = f'<History><PubMedPubDate PubStatus="entrez">{date}</PubMedPubDate></History>' if entered else ""
+    return (
+        f'<PubmedArticle><MedlineCitation><PMID Version="{version}">{pmid}</PMID><Article><Journal><Title>J</Title>'
+        f"</Journal><ArticleTitle>{title}</ArticleTitle>{abstract}</Article></MedlineCitation>"
+        f"<PubmedData>{history}</PubmedData></PubmedArticle>\n"
+    )
+
 
 FORMATS = {
     "chemprot": Golden(read_chemprot, CHEMPROT, CHEMPROT_EXAMPLES),

@@ -1,11 +1,14 @@
-"""The code of a notebook, for tests: the functions that its cells define, or all cells run."""
+"""The code of a notebook, for tests: the functions that its cells define, or all cells run; and a small notebook."""
 
 import ast
+from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from lib import artefacts
 from lib.study import open_study, pages, paths
 
 DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
@@ -15,6 +18,15 @@ def read_code(name: str) -> list[str]:
     """Return the code cells of a notebook, in order."""
     notebook = nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def write_question(folder: Path, parameters: str, *code: str) -> None:
+    """Write the notebook 42_question with a cell of parameters and these cells of code."""
+    given = new_code_cell(parameters, metadata={"tags": ["parameters"]})
+    cells = [new_markdown_cell("# What comes out?"), given, *map(new_code_cell, code)]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    artefacts.write_text(folder / "42_question.ipynb", nbformat.writes(notebook))
 
 
 def definitions(name: str, *constants: str) -> SimpleNamespace:

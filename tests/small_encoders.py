@@ -1,10 +1,16 @@
-"""Small encoders with random weights, saved in folders."""
+"""Small encoders with random weights, saved in folders, and small tokenizers."""
 
 import torch
 from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import models as tokenizer_models
 from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast, T5Config, T5EncoderModel
 
+from lib.modeling.shape import Body
+from lib.vocabularies.learning import train_vocabulary
+from lib.vocabularies.special_tokens import SPECIAL
+from lib.vocabularies.tokenization import load_wordpiece
+
+BODY = Body(layers=2, hidden=32, heads=2, intermediate=64, embedding=16)
 SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
         "max_position_embeddings": 66}  # fmt: skip
 FAMILIES = {
@@ -34,9 +40,23 @@ def make_tokenizer(framed: bool = True) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
-def make(folder, kind: str, size: dict, framed: bool = True):
+def make_wordpiece(*tokens: str):
+    """Return BERT's cased tokenizer of the special tokens and these, with the ids 0, 1, 2 and so on."""
+    return load_wordpiece({token: number for number, token in enumerate([*SPECIAL, *tokens])}, cased=True)
+
+
+TEXTS = ["who was it that gave iron and zinc to all", "a b c d e @DRUG$ @GENE$ w x y z", "aspirin relieves pain in it",
+         "Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"]  # fmt: skip
+
+
+def learn_tokenizer():
+    """Return an uncased tokenizer with every word of TEXTS as a token; it cuts others into letters."""
+    return train_vocabulary(lambda: TEXTS * 20, "wordpiece", 200, cased=False)
+
+
+def make(folder, kind: str, size: dict, framed: bool = True, tokenizer=None):
     """Save a small model with random weights and its tokenizer, and return the model."""
-    tokenizer = make_tokenizer(framed)
+    tokenizer = tokenizer or make_tokenizer(framed)
     torch.manual_seed(0)
     model = AutoModel.from_config(AutoConfig.for_model(kind, vocab_size=len(tokenizer), **size))
     model.save_pretrained(folder)

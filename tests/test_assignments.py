@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import change_settings
 
 from lib.study import open_study, params, plan, published, results, tables
 from lib.study.settings import Substitutes
@@ -71,16 +72,10 @@ def test_obstacles_to_a_run(monkeypatch):
     assert why(open_study("smoke"), "tfidf-svm", ["jmed-crade"], "wada") == ""
 
 
-def change_scale(monkeypatch, **changes):
-    """Patch settings of the scale laptop."""
-    load, settings = params.load, params.load("scales", "laptop").model_copy(update=changes)
-    monkeypatch.setattr(params, "load", lambda *named: settings if named == ("scales", "laptop") else load(*named))
-
-
 def test_panels_fill_cells_of_models_outside_the_comparison(monkeypatch):
     monkeypatch.setattr(Study, "why_not", lambda *_: "")
     panel = params.Panel(protocol="gu", models=["pubmedbert-half"], datasets=["gad", "ddi"])
-    change_scale(monkeypatch, compared=["bert-general"], panels=[panel])
+    change_settings(monkeypatch, "scales", "laptop", compared=["bert-general"], panels=[panel])
     outside = "outside the budget of scale 'laptop'"
     why, laptop = published.find_obstacle, open_study("laptop")
     assert why(laptop, "bert-general", ["hoc"], "lee") == ""
@@ -91,14 +86,14 @@ def test_panels_fill_cells_of_models_outside_the_comparison(monkeypatch):
 
 def test_a_scale_may_substitute_models_and_protocols(scores, monkeypatch):
     substitutes = Substitutes(models={"biobert-1m": MODEL}, protocols={"wada": "gu"})
-    change_scale(monkeypatch, compared=None, substitutes=substitutes)
+    change_settings(monkeypatch, "scales", "laptop", compared=None, substitutes=substitutes)
     scores[MODEL, "biosses", "gu"] = (70.0, 74.0, 9)
     cell = one(fill("wada-7"), "BioBERT (W + BC/ P: BaseVocab)", "BIOSSES")
     assert cell["ours"] == 72.0 and cell["note"] == f"{MODEL} in place of biobert-1m, gu in place of wada"
     assert (MODEL, "biosses", "gu") in published.list_table_runs(open_study("laptop"), "wada-7")
     # The models of a panel are run as they are.
     panel = params.Panel(protocol="wada", models=["medbert-en"], datasets=["biosses"])
-    change_scale(monkeypatch, compared=None, substitutes=substitutes, panels=[panel])
+    change_settings(monkeypatch, "scales", "laptop", compared=None, substitutes=substitutes, panels=[panel])
     assert ("medbert-en", "biosses", "wada") in published.list_table_runs(open_study("laptop"), "wada-7")
 
 

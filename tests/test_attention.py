@@ -6,30 +6,19 @@ import pandas as pd
 import pytest
 import torch
 from notebook_code import definitions
-from transformers import BertConfig, BertModel
+from small_encoders import SIZE, make
 
 from lib.errors import StudyError
 from lib.modeling import loading
 from lib.study import claim_tests, open_study
-from lib.vocabularies.learning import train_vocabulary
 
 CELLS = definitions("54_attention", "PENULTIMATE")
-TEXT = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20
 WORDS = ["[CLS]", "aspirin", "riskthe", "low", "[SEP]"]
 EXAMPLE = {"sentence": "aspirin riskthe low", "asked": "riskthe", "printed": ["aspirin", "riskthe"]}
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
-    return train_vocabulary(lambda: TEXT, "wordpiece", 80, cased=False)
-
-
 def make_encoder(folder, tokenizer, layers: int) -> loading.Encoder:
-    config = BertConfig(vocab_size=len(tokenizer), hidden_size=8, num_hidden_layers=layers, num_attention_heads=2,
-                        intermediate_size=16, max_position_embeddings=32)  # fmt: skip
-    torch.manual_seed(0)
-    BertModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    make(folder, "bert", SIZE | {"hidden_size": 8, "num_hidden_layers": layers}, tokenizer=tokenizer)
     return loading.load_encoder(folder)
 
 
@@ -55,8 +44,8 @@ def test_attention_is_that_of_the_penultimate_layer_from_the_first_token(tmp_pat
 
 
 def test_a_model_with_too_few_positions_or_layers_is_refused(tmp_path, tokenizer):
-    with pytest.raises(StudyError, match="it takes 32 tokens, and the sentence has 42"):
-        CELLS.measure(make_encoder(tmp_path / "model", tokenizer, 2), ["[CLS]", *["risk"] * 40, "[SEP]"], "risk")
+    with pytest.raises(StudyError, match="it takes 66 tokens, and the sentence has 72"):
+        CELLS.measure(make_encoder(tmp_path / "model", tokenizer, 2), ["[CLS]", *["risk"] * 70, "[SEP]"], "risk")
     with pytest.raises(StudyError, match="it has one layer"):
         CELLS.measure(make_encoder(tmp_path / "model", tokenizer, layers=1), WORDS, "low")
 

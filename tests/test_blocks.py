@@ -5,10 +5,10 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch
-from conftest import each
+from conftest import each, keep_calls
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import BertTokenizer
+from small_encoders import make_wordpiece
 
 from lib.errors import StudyError
 from lib.pretraining.batch_counts import measure_batches
@@ -30,9 +30,7 @@ def name_piece(place: int) -> str:
     return f"##more{place}" if place % 4 == 1 else f"word{place}"
 
 
-TOKENIZER = BertTokenizer(
-    vocab={p: i for i, p in enumerate([*special_tokens.SPECIAL, *map(name_piece, range(PIECES))])}, do_lower_case=False
-)
+TOKENIZER = make_wordpiece(*map(name_piece, range(PIECES)))
 SEP, CLS, PAD = TOKENIZER.sep_token_id, TOKENIZER.cls_token_id, TOKENIZER.pad_token_id
 
 
@@ -105,21 +103,15 @@ def test_the_parts_of_a_step_make_up_the_step(pairs, parts, step):
 
 @each(("workers", "parts"), [(1, 1), (3, 1), (3, 4)])
 def test_workers_prepare_each_batch_once(monkeypatch, workers, parts):
-    prepared, prepare = [], Blocks.prepare
-
-    def record(blocks, steps, part, parts):
-        prepared.extend((step, part) for step in steps)
-        return prepare(blocks, steps, part, parts)
-
     whole = make(pairs="next sentence")
     keys = [(step, part, parts) for step in range(len(whole)) for part in range(parts)]
     expected = [whole[key] for key in keys]
-    monkeypatch.setattr(Blocks, "prepare", record)
+    prepared = keep_calls(monkeypatch, Blocks, "prepare", lambda _, steps, part, parts: [(s, part) for s in steps])
     for number in range(workers):  # workers take batches in turn, as in a DataLoader
         batches = make(pairs="next sentence")
         for index in range(number, len(keys), workers):
             assert same(batches[keys[index]], expected[index])
-    assert sorted(prepared) == [key[:2] for key in keys]
+    assert sorted(sum(prepared, [])) == [key[:2] for key in keys]
 
 
 def test_every_block_comes_once_an_epoch_in_another_order():

@@ -108,7 +108,7 @@ def test_tied_weights_are_saved_once_and_stay_tied(tmp_path):
 
 @each("moment", ["save_model", "torch.save", "checksum"])
 def test_a_run_killed_while_saving_keeps_its_earlier_checkpoints(tmp_path, monkeypatch, moment):
-    run = Run(tmp_path / moment).train(4)
+    run = Run(tmp_path).train(4)
     leftover = run.folder / ".step-0000000004.0123abcd.tmp"  # of a kill that left no time to remove it
     leftover.mkdir()
     (leftover / "model.safetensors").write_bytes(b"half")
@@ -161,10 +161,9 @@ def flip(path):
 @each(("file", "damage"), [*((file, damage) for file in FILES for damage in (Path.unlink, flip)),
                            (checkpoints.CHECKSUMS, empty), ("optimizer.pt", cut)])  # fmt: skip
 def test_after_damage_the_run_resumes_from_the_checkpoint_before_to_the_same_bits(tmp_path, capsys, file, damage):
-    folder = tmp_path / f"{file}-{damage.__name__}"
-    Run(folder).train(8)
-    damage(folder / "step-0000000008" / file)
-    resumed = Run(folder, seed=9).load()
+    Run(tmp_path).train(8)
+    damage(tmp_path / "step-0000000008" / file)
+    resumed = Run(tmp_path, seed=9).load()
     warning = capsys.readouterr().out
     assert warning.count("\n") == 1
     assert "step-0000000008 is damaged" in warning and "going on from step 6" in warning
@@ -173,12 +172,11 @@ def test_after_damage_the_run_resumes_from_the_checkpoint_before_to_the_same_bit
     assert resumed.steps() == [12, 10]
 
 
-@each(("number", "content"), enumerate(["", "{", "[]", "{}", '{"fingerprint": "a"}']))
-def test_a_damaged_checkpoint_is_not_one_of_the_two_kept(tmp_path, number, content):
-    folder = tmp_path / str(number)
-    Run(folder).train(8)
-    (folder / "step-0000000008" / "state.json").write_text(content)
-    assert Run(folder).load().train(7, every=7).steps() == [7, 6]
+@each("content", ["", "{", "[]", "{}", '{"fingerprint": "a"}'])
+def test_a_damaged_checkpoint_is_not_one_of_the_two_kept(tmp_path, content):
+    Run(tmp_path).train(8)
+    (tmp_path / "step-0000000008" / "state.json").write_text(content)
+    assert Run(tmp_path).load().train(7, every=7).steps() == [7, 6]
 
 
 def test_a_run_whose_checkpoints_are_all_damaged_starts_over(tmp_path, capsys):
@@ -210,12 +208,11 @@ def largest_file(size: int):
 
 @each("room", [5_000, 20_000])  # the disk fills up in the weights, in the optimizer's state
 def test_on_a_full_disk_the_last_checkpoint_is_kept_and_the_run_resumes_from_it(tmp_path, room):
-    folder = tmp_path / str(room)
-    run = Run(folder).train(4)
+    run = Run(tmp_path).train(4)
     with largest_file(room), pytest.raises(StudyError, match=r"step 6 \(File too large\)\. The one of step 4 is kept"):
         run.train(6)
-    assert names_left(folder) == {"step-0000000002", "step-0000000004"}
-    assert same(Run(folder).load().train().weights(), undisturbed().weights())
+    assert names_left(tmp_path) == {"step-0000000002", "step-0000000004"}
+    assert same(Run(tmp_path).load().train().weights(), undisturbed().weights())
 
 
 @each(
@@ -228,5 +225,5 @@ def test_on_a_full_disk_the_last_checkpoint_is_kept_and_the_run_resumes_from_it(
 def test_an_error_at_the_first_checkpoint_leaves_nothing(tmp_path, monkeypatch, error, raised, message):
     with monkeypatch.context() as patches, pytest.raises(raised, match=message):
         patches.setattr("lib.training.checkpoints.torch.save", Mock(side_effect=error))
-        Run(tmp_path / "run").train()
-    assert names_left(tmp_path / "run") == set()
+        Run(tmp_path).train()
+    assert names_left(tmp_path) == set()

@@ -38,17 +38,9 @@ LAPTOP = Study("laptop")
 
 def make_runs(scores: dict[tuple[str, str, str], tuple[float, float]], score="f1") -> pd.DataFrame:
     """Return runs of seeds 1 and 2 in the form of Study.results. `scores`: (model, dataset, protocol) -> by seed."""
+    same = {"score": score, "pretraining": 1, "fold": 0, "device": "a CPU", "jackknife": ()}
     return pd.DataFrame(
-        dict(
-            zip(tables.RUN[:3], run, strict=True),
-            score=score,
-            pretraining=1,
-            seed=seed,
-            fold=0,
-            value=value,
-            device="a CPU",
-            jackknife=(),
-        )
+        dict(zip(tables.RUN[:3], run, strict=True)) | same | {"seed": seed, "value": value}
         for run, values in scores.items()
         for seed, value in enumerate(values, 1)
     )

@@ -3,15 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from conftest import each, outputs_in
+from conftest import each
 
 from lib.finetuning import document_classifiers
 from lib.study import classifiers, open_study, params, paths
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    return tmp_path_factory.mktemp("outputs")
 
 
 def draw_vectors(words: tuple[str, ...]) -> np.ndarray:
@@ -19,12 +14,10 @@ def draw_vectors(words: tuple[str, ...]) -> np.ndarray:
 
 
 @pytest.fixture
-def study(home, monkeypatch):
-    """Use the made-up data, and random vectors in place of FastText's."""
-    params.load.cache_clear()
+def study(smoke_data, monkeypatch):
+    """The study of made-up data, with random vectors in place of FastText's."""
     monkeypatch.setattr(classifiers, "look_up_vectors", lambda study, seed, words: draw_vectors(words))
-    with outputs_in(home):
-        yield
+    return open_study("smoke")
 
 
 POINTS = {
@@ -36,7 +29,7 @@ POINTS = {
 
 @each("key", params.BASELINES)
 def test_training_documents_are_learnt(study, key):
-    documents = open_study("smoke").dataset("jmed-smdis").load("train")[:12]
+    documents = study.dataset("jmed-smdis").load("train")[:12]
     labels = [document.labels[0] for document in documents]
     assert len(set(labels)) > 1
     assert document_classifiers.predict_classes(key, POINTS[key], documents, documents, draw_vectors, 1) == labels
@@ -46,7 +39,7 @@ def test_a_baseline_is_tuned_then_run_on_every_fold(study, monkeypatch):
     key = "cnn"
     space = {name: [value] for name, value in POINTS[key].items()} | {"epochs": [1, 2]}
     monkeypatch.setitem(classifiers.SPACES, key, space)
-    result = classifiers.run_classifier(open_study("smoke"), key, "jmed-smdis", "wada")
+    result = classifiers.run_classifier(study, key, "jmed-smdis", "wada")
     assert [run["fold"] for run in result["runs"]] == [1, 2]  # as many folds as the scale's budget has
     assert len(result["candidates"]) == params.load("scales", "smoke").finetuning.trials
     assert paths.results("smoke", key, "jmed-smdis", "wada").exists()

@@ -2,13 +2,13 @@
 
 import pytest
 from conftest import each
+from golden import write_files
 
 from lib.corpora import cleaning, mesh
 from lib.corpora.records import Document, Heading
 from lib.errors import StudyError
 from lib.study import open_study, params, paths
 from lib.study.corpora import choose_rule
-from lib.study.study import read_mesh
 
 TITLE = "A made-up title."
 
@@ -68,19 +68,13 @@ def test_an_empty_document_is_dropped_with_a_reason(key):
 
 
 @pytest.fixture
-def tables(tmp_path, monkeypatch):
-    """Write both tables of MeSH descriptors and yield their folder."""
+def tables(fresh, tmp_path, monkeypatch):
+    """Write both tables of MeSH descriptors and return their folder."""
     monkeypatch.setattr(paths, "MADE_UP", tmp_path)
-    folder = tmp_path / "corpora/mesh"
-    folder.mkdir(parents=True)
-    (folder / "mesh2017-tree.tsv.gz").write_text(
-        '"Tree Number"\t"Desc Ui"\t"Term"\n"C04.557"\t"D1"\t"Made-up Disease"\n"B01.050"\t"D2"\t"Humans"\n'
-    )
-    (folder / "mesh2015-tree-numbers.tsv.gz").write_text(
-        "mesh_name\tmesh_id\tmesh_tree_number\nMade-up Disease\tD1\tC05.1\nWool\tD3\tJ01.1\n"
-    )
-    yield folder
-    read_mesh.cache_clear()
+    terms = '"Tree Number"\t"Desc Ui"\t"Term"\n"C04.557"\t"D1"\t"Made-up Disease"\n"B01.050"\t"D2"\t"Humans"\n'
+    numbers = "mesh_name\tmesh_id\tmesh_tree_number\nMade-up Disease\tD1\tC05.1\nWool\tD3\tJ01.1\n"
+    files = {"mesh2017-tree.tsv.gz": terms, "mesh2015-tree-numbers.tsv.gz": numbers}
+    return write_files(tmp_path / "corpora/mesh", files)
 
 
 def test_headings_have_the_tree_numbers_of_both_releases(tables):

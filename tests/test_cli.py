@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import each
+from golden import write
 
 from lib import errors
 from lib.errors import StudyError
@@ -90,8 +91,7 @@ def test_missing_real_data_are_named_before_anything_starts(monkeypatch, tmp_pat
     needed, manifest = cli.find_groups(table), downloads.load_manifest()
     for source in (source for name in needed for source in manifest[name].sources):
         for entry in source.files:
-            (tmp_path / entry.path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / entry.path).touch()
+            write(tmp_path / entry.path, "")
     missing = {*downloads.list_missing(tmp_path)}
     made_here = {name for name, group in manifest.items() if any(entry.conversion for entry in group.made)}
     assert not needed & missing and made_here and made_here <= missing

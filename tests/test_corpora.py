@@ -8,53 +8,22 @@ from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
-from conftest import each, outputs_in
+from conftest import each, outputs_in, write_index
+from golden import citation, write_files
 
 from lib.corpora import build as building
 from lib.corpora import leakage, rows
 from lib.errors import StudyError
 from lib.study import dataset_texts, documents, open_study, params, paths
-from lib.study.study import read_mesh
 
 SMOKE = open_study("smoke")
 WORDS = [f"word{i}" for i in range(5000)]
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    """Clear the caches before and after each test, because they hold data of the test before."""
-
-    def clear():
-        dataset_texts.test_texts.cache_clear()
-        read_mesh.cache_clear()
-
-    clear()
-    yield
-    clear()
-
-
-@pytest.fixture
-def folder(own_outputs, tmp_path, monkeypatch):
-    """Return an empty data folder for the smoke scale and write an empty index of test sentences."""
-    monkeypatch.setattr(paths, "MADE_UP", tmp_path / "data")
-    params.load.cache_clear()
-    write_index()
-    return paths.data("smoke")
-
-
-def write_index(*sentences: str) -> None:
-    """Write the index of the test sentences that documents are searched for."""
-    path = paths.test_sentences("smoke") / "index.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(leakage.index_sentences(sentences), path)
-
-
 def write(folder, files: dict[str, str]) -> None:
     """Replace the contents of a folder by raw files, gzipped."""
     shutil.rmtree(folder, ignore_errors=True)
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(gzip.compress(content.encode()))
+    write_files(folder, {name: gzip.compress(content.encode()) for name, content in files.items()})
 
 
 def read_all(key: str) -> None:
@@ -86,16 +55,6 @@ def prose(seed: int, words: int = 60) -> str:
     return " ".join(random.Random(seed).choices(WORDS, k=words))
 
 
-def citation(pmid: int, text: str, version: int = 1, entered: tuple[int, int, int] | None = None) -> str:
-    date = entered and "<Year>{}</Year><Month>{}</Month><Day>{}</Day>".format(*entered)
-    history = f'<History><PubMedPubDate PubStatus="entrez">{date}</PubMedPubDate></History>' if date else ""
-    return (
-        f'<PubmedArticle><MedlineCitation><PMID Version="{version}">{pmid}</PMID><Article><Journal/><ArticleTitle>'
-        f"</ArticleTitle><Abstract><AbstractText>{text}</AbstractText></Abstract></Article></MedlineCitation>"
-        f"<PubmedData>{history}</PubmedData></PubmedArticle>"
-    )
-
-
 def deletion(pmid: int, version: int = 1) -> str:
     return f'<DeleteCitation><PMID Version="{version}">{pmid}</PMID></DeleteCitation>'
 
@@ -123,7 +82,7 @@ PARTS = ("pubmed-1", "pubmed-3", "pubmed-10", "pubmed-30")
 
 
 @pytest.fixture
-def made_up_files(outputs):
+def made_up_files(fresh, outputs):
     with outputs_in(outputs):
         yield
 
@@ -197,15 +156,15 @@ def test_no_kept_document_contains_a_test_sentence(made_up_files):
         ([[(1, "a", 1), (2, "b", 1)], [(1, "", 2)]], {"2": "b"}, {"newer version": 1, "without text": 1}),
     ],
 )
-def test_versions_and_deletions(folder, files, expected, left_out):
+def test_versions_and_deletions(raw_data, files, expected, left_out):
     texts = {letter: prose(i) for i, letter in enumerate("abcz")} | {"": ""}
     contents = {
         f"corpora/pubmed-xml/update-{number}.xml.gz": pubmed(
-            *(deletion(p, v) if name is None else citation(p, texts[name], v) for p, name, v in records)
+            *(deletion(p, v) if name is None else citation(p, texts[name], version=v) for p, name, v in records)
         )
         for number, records in enumerate(files)
     }
-    write(folder, contents)
+    write(raw_data, contents)
     record = build("pubmed")
     assert dict(kept("pubmed")) == {pmid: texts[name] for pmid, name in expected.items()}
     assert reasons(record) == left_out
@@ -214,10 +173,10 @@ def test_versions_and_deletions(folder, files, expected, left_out):
 # Dates: later records are left out where the sources are the papers' own, and never from samples.
 
 
-def test_citations_that_entered_pubmed_after_the_paper_are_left_out(folder, monkeypatch):
-    days = [(2019, 1, 31), (2019, 2, 1), (2018, 12, 1), None]
+def test_citations_that_entered_pubmed_after_the_paper_are_left_out(raw_data, monkeypatch):
+    days = [(2019, 1, 31), (2019, 2, 1), (2018, 12, 1), ()]
     records = (citation(number, prose(number), entered=day) for number, day in enumerate(days, 1))
-    write(folder, {"corpora/pubmed-xml/a.xml.gz": pubmed(*records)})
+    write(raw_data, {"corpora/pubmed-xml/a.xml.gz": pubmed(*records)})
     assert build("pubmed")["kept"] == 4
     last_day = open_study("paper").corpus("pubmed").until
     assert last_day == "2019-01-31"
@@ -228,10 +187,10 @@ def test_citations_that_entered_pubmed_after_the_paper_are_left_out(folder, monk
 # Reasons, in order.
 
 
-def test_a_left_out_file_affects_no_other_file(folder):
+def test_a_left_out_file_affects_no_other_file(raw_data):
     """Its records are counted, but replace no others and make no others duplicates."""
     excluded = next(iter(params.load("sources", "pubmed-tables").leave_out))
-    write(folder, {
+    write(raw_data, {
         f"corpora/pubmed/{excluded}": table(("1", "T", prose(1)), ("2", "T", prose(2))),
         "corpora/pubmed/z.tsv.gz": table(("1", "T", prose(3)), ("", "T", prose(2))),
     })  # fmt: skip
@@ -241,10 +200,10 @@ def test_a_left_out_file_affects_no_other_file(folder):
     assert {row["file"] for row in record["files"] if row["why left out"]} == {excluded}
 
 
-def test_too_long_records_are_counted(folder, monkeypatch):
+def test_too_long_records_are_counted(raw_data, monkeypatch):
     monkeypatch.setattr(rows, "LONGEST", 1000)
     longest = prose(1, 200)[: 1000 - len("T")]
-    write(folder, {
+    write(raw_data, {
         "corpora/pubmed/a.tsv.gz": table(("1", "T", longest), ("2", "T", longest + "x"), ("3", "T", prose(3))),
         "corpora/pubmed/b.tsv.gz": table(("4", "T", prose(4, 300))),  # none of its records is kept
         "corpora/pubmed/c.tsv.gz": table(("5", "T", prose(5))),
@@ -255,13 +214,13 @@ def test_too_long_records_are_counted(folder, monkeypatch):
 
 
 @each("copies", [building.PHRASE - 1, building.PHRASE])
-def test_a_test_sentence_in_many_documents_is_a_phrase(folder, copies):
+def test_a_test_sentence_in_many_documents_is_a_phrase(raw_data, copies):
     """Near-duplicates are removed first, so they do not count towards a phrase."""
     test, rare = prose(1, 12), prose(2, 12)
     write_index(test, rare)
     citations = [(str(i), "", f"{prose(10 + i, 200)} {test} {prose(99)}") for i in range(copies)]
     citations += [("", "", text) for _, _, text in citations]  # duplicates of them
-    write(folder, {
+    write(raw_data, {
         "corpora/pubmed/a.tsv.gz": table(*citations),
         "corpora/pubmed/b.tsv.gz": table(("99", "", f"{prose(3)} {test} {prose(4)} {rare}"), ("98", "", prose(5))),
     })  # fmt: skip
@@ -276,9 +235,9 @@ def test_a_test_sentence_in_many_documents_is_a_phrase(folder, copies):
 # Long texts, bad files.
 
 
-def test_a_long_text_is_cut_into_parts(folder):
+def test_a_long_text_is_cut_into_parts(raw_data):
     lines = [prose(i, 1 + 37 * i % 300) for i in range(60)]
-    write(folder, {"corpora/books/a.txt.gz": "# novel\n" + "\n".join(lines) + "\n\n# short\n" + prose(99)})
+    write(raw_data, {"corpora/books/a.txt.gz": "# novel\n" + "\n".join(lines) + "\n\n# short\n" + prose(99)})
     record = build("wiki-books")
     parts = [text for name, text in kept("wiki-books") if name == "novel"]
     assert "\n".join(parts) == "\n".join(lines)
@@ -287,12 +246,12 @@ def test_a_long_text_is_cut_into_parts(folder):
     assert (record["kept"], len(kept("wiki-books"))) == (2, len(parts) + 1)
 
 
-def test_a_missing_step_is_named(folder):
-    write(folder, {})
+def test_a_missing_step_is_named(raw_data):
+    write(raw_data, {})
     corpus = SMOKE.corpus("pubmed")
     with pytest.raises(StudyError, match="corpus 'pubmed': no text at hand"):
         corpus.build()
-    write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", ""))})
+    write(raw_data, {"corpora/pubmed/a.tsv.gz": table(("1", "T", ""))})
     with pytest.raises(StudyError, match=r"source 'pubmed-tables' has no file .*none\.tsv\.gz"):
         documents.read_raw_file(SMOKE, "pubmed-tables", "none.tsv.gz")
     documents.index_path(SMOKE).unlink()
@@ -310,9 +269,9 @@ def test_a_missing_step_is_named(folder):
         next(corpus.documents())
 
 
-def test_documents_are_read_again_when_the_test_sentences_change(folder):
+def test_documents_are_read_again_when_the_test_sentences_change(raw_data):
     sentence = prose(1, 12)
-    write(folder, {"corpora/pubmed/a.tsv.gz": table(("1", "T", f"{prose(2)} {sentence}"))})
+    write(raw_data, {"corpora/pubmed/a.tsv.gz": table(("1", "T", f"{prose(2)} {sentence}"))})
     matches = []
     for sentences in ([], [sentence], [sentence]):
         write_index(*sentences)
@@ -322,9 +281,9 @@ def test_documents_are_read_again_when_the_test_sentences_change(folder):
     assert matches == [[], [number], [number]]
 
 
-def test_a_damaged_raw_file_leaves_nothing(folder):
-    path = folder / "corpora/pubmed/a.tsv.gz"
-    write(folder, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i, 5)) for i in range(2000)])})
+def test_a_damaged_raw_file_leaves_nothing(raw_data):
+    path = raw_data / "corpora/pubmed/a.tsv.gz"
+    write(raw_data, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i, 5)) for i in range(2000)])})
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(StudyError, match=r"a\.tsv\.gz: cut off or damaged"):
         read_all("pubmed")
@@ -332,8 +291,8 @@ def test_a_damaged_raw_file_leaves_nothing(folder):
     assert not [path for path in leftovers if path.suffix != ".lock"]
 
 
-def test_a_damaged_corpus(folder):
-    write(folder, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i)) for i in range(50)])})
+def test_a_damaged_corpus(raw_data):
+    write(raw_data, {"corpora/pubmed/a.tsv.gz": table(*[(str(i), "T", prose(i)) for i in range(50)])})
     build("pubmed")
     path = paths.corpus("smoke", "pubmed") / "documents.parquet"
     path.write_bytes(path.read_bytes()[:-10])
@@ -341,10 +300,10 @@ def test_a_damaged_corpus(folder):
         list(SMOKE.corpus("pubmed").documents())
 
 
-def test_languages_and_headings_reach_the_rows(folder):
+def test_languages_and_headings_reach_the_rows(raw_data):
     headings = "MH  - *Lupus/therapy\nMH  - Gold\nMH  - Unheard of\n"
     tree = ["Tree Number\tDesc Ui\tTerm", "C17.300\tD008180\tLupus", "C20.111\tD008180\tLupus", "J01\tD006046\tGold"]
-    write(folder, {
+    write(raw_data, {
         "corpora/ja/a.txt.gz": "患者は治療を受けた。\n",
         "corpora/pubmed-xml/a.medline.gz": f"PMID- 1\nLA  - ger\nAB  - Text.\n{headings}",
         "corpora/mesh/mesh2017-tree.tsv.gz": "\n".join(tree) + "\n",

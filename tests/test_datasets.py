@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from golden import write_files
 
 from lib.benchmarks import conll
 from lib.benchmarks.datasets import TRAIN_TEST, Dataset, by_split, fill_undefined, hold_out, take_fold
@@ -20,10 +21,8 @@ NOTES = Dataset("mine", "My notes", "tagging", "drugs", "entity-f1", conll.read_
 
 @pytest.fixture
 def notes(tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes/train.tsv").write_text("Aspirin\tB\nhelps\tO\n")
-    (tmp_path / "notes/test.tsv.gz").write_bytes(gzip.compress(b"Iron\tB\n"))
-    return NOTES.at(tmp_path)
+    files = {"notes/train.tsv": "Aspirin\tB\nhelps\tO\n", "notes/test.tsv.gz": gzip.compress(b"Iron\tB\n")}
+    return NOTES.at(write_files(tmp_path, files))
 
 
 def test_files_are_read_from_its_folder_compressed_or_not(notes):

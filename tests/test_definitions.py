@@ -1,25 +1,15 @@
 """The same predictions scored by several definitions, checked by hand; page 91 on runs and printed scores."""
 
-import json
 import math
 import random
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from made_runs import make_runs, write_answers, write_result
 from notebook_code import definitions as read_cells
 
-from lib import artefacts
 from lib.benchmarks import definitions, registry
-from lib.benchmarks.definitions import (
-    ENTITIES,
-    RECORDED,
-    WORD_ACCURACY,
-    WORDS,
-    list_pairs,
-    score_by,
-)
+from lib.benchmarks.definitions import ENTITIES, RECORDED, WORD_ACCURACY, WORDS, list_pairs, score_by
 from lib.benchmarks.metrics import METRICS
 from lib.study import open_study, params, paths, plan, published, results
 
@@ -62,10 +52,8 @@ def test_the_first_definition_is_the_datasets_own_score():
     assert RECORDED["mean reciprocal rank"] == METRICS["bioasq-factoid"].main
     for dataset in registry.DATASETS.values():
         for first, second, papers in list_pairs(dataset):
-            assert {first.partition(", ")[0], second.partition(", ")[0]} <= {
-                *definitions.METRIC_OF,
-                *RECORDED,
-            } and papers
+            named = {name.partition(", ")[0] for name in (first, second)}
+            assert named <= {*definitions.METRIC_OF, *RECORDED} and papers
             if first in RECORDED:
                 continue
             make = answers.get(dataset.metric, lambda: rng.sample(["a", "b", "c"], 2))
@@ -96,28 +84,10 @@ def study(own_outputs):
     return open_study("smoke")
 
 
-def write_run(dataset: str, runs: dict[str, tuple[list, list]], fingerprint: str = "f") -> dict:
-    """Write a result with a run for each name (`seed` or `seed.fold`), and the run's predictions."""
-    result = {"model": "m", "dataset": dataset, "protocol": "lee", "main score": "f1", "runs": []}
-    for name, (gold, predicted) in runs.items():
-        seed, _, fold = name.partition(".")
-        record = {"seed": int(seed), "fold": int(fold or 1), "fingerprint": "f", "scores": {"f1": 1.0}}
-        result["runs"].append(record)
-        table = pa.table({"predicted": predicted, "gold": gold})
-        path = paths.predictions("smoke", "m", dataset, "lee", name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        metadata = json.dumps(record | {"fingerprint": fingerprint})
-        pq.write_table(table.replace_schema_metadata({"record": metadata}), path)
-    artefacts.write_json(paths.results("smoke", "m", dataset, "lee"), result)
-    return result
-
-
 def test_scores_are_by_seed_and_averaged_over_folds(study):
-    right, wrong = ["1", "0"], ["0", "0"]
-    write_run(
-        "gad-biobert", {"1.1": (right, right), "1.2": (right, wrong), "2.1": (right, right), "2.2": (right, right)}
-    )
-    (row,) = PAGE.compare_run(study, ("m", "gad-biobert", "lee"))
+    run, right, wrong = ("m", "gad-biobert", "lee"), ["1", "0"], ["0", "0"]
+    write_answers(run, dict.fromkeys(("1.1", "2.1", "2.2"), (right, right)) | {"1.2": (right, wrong)})
+    (row,) = PAGE.compare_run(study, run)
     assert (row["first_by_seed"], row["second_by_seed"]) == ("50.00 100.00", "75.00 100.00")
     assert (row["first_value"], row["second_value"], row["difference"], row["n"]) == (75, 87.5, 12.5, 2)
     assert (row["set"], row["dataset"], row["protocol"], row["model"]) == ("GAD", "gad-biobert", "lee", "m")
@@ -125,25 +95,26 @@ def test_scores_are_by_seed_and_averaged_over_folds(study):
 
 
 def test_a_note_says_why_a_run_cannot_be_scored(study):
+    run = "m", "ncbi-disease", "lee"
+
     def explain():
-        rows = list(PAGE.compare_run(study, ("m", "ncbi-disease", "lee")))
+        rows = list(PAGE.compare_run(study, run))
         assert [row["n"] for row in rows] == [0, 0]
         return rows[0]["note"]
 
     assert explain() == "the run failed or has not been made"
-    write_run("ncbi-disease", {"1": ([["B"]], [["B"]])}, fingerprint="another")
+    write_answers(run, {"1": ([["B"]], [["B"]])}, fingerprint="another")
     assert explain().endswith("m--ncbi-disease--lee--1.parquet: predictions of another run than the scores")
-    paths.predictions("smoke", "m", "ncbi-disease", "lee", "1").unlink()
+    paths.predictions("smoke", *run, "1").unlink()
     assert explain() == "the predictions are not on this machine; only scores are committed"
 
 
 def test_scores_of_questions_are_taken_from_the_record(study, monkeypatch):
-    result = {"model": "m", "dataset": "bioasq-4b-factoid", "protocol": "lee", "runs": []}
-    for seed, scores in ((1, (20.0, 30.0)), (2, (30.0, 44.0))):
-        metrics = dict(zip(("mrr", "lenient accuracy"), scores, strict=True))
-        result["runs"].append({"seed": seed, "fold": 1, "fingerprint": "f", "scores": metrics})
-    artefacts.write_json(paths.results("smoke", "m", "bioasq-4b-factoid", "lee"), result)
     run = "m", "bioasq-4b-factoid", "lee"
+    runs = make_runs([20.0, 30.0], "mrr", fingerprint="f")
+    for made, value in zip(runs, (30.0, 44.0), strict=True):
+        made["scores"]["lenient accuracy"] = value
+    write_result(run, runs, score="mrr")
     (row,) = PAGE.compare_run(study, run)
     assert (row["first_value"], row["second_value"], row["difference"]) == (25, 37, 12)
     pairs = [(*RECORDED, ""), ("mean reciprocal rank", "accuracy", "")]  # the second needs predictions, which are gone
@@ -166,8 +137,7 @@ def test_a_row_says_what_differs_between_two_runs(monkeypatch):
     runs = ("m", "hoc", "gu"), ("m", "hoc-blue", "wada")
     assert PAGE.compare_runs(study, *runs)["note"] == "the run failed or has not been made"
     for run, scores in zip(runs, ((80.0, 82.0), (85.0, 85.0)), strict=True):
-        seed_runs = [{"seed": seed, "scores": {"f1": value}} for seed, value in enumerate(scores, 1)]
-        by_run[run] = {"main score": "f1", "runs": seed_runs}
+        by_run[run] = {"main score": "f1", "runs": make_runs(scores)}
     row = PAGE.compare_runs(study, *runs)
     assert (row["set"], row["first"], row["second"]) == ("HoC", "hoc, gu", "hoc-blue, wada")
     assert (row["first_value"], row["second_value"], row["difference"], row["difference_std"]) == (81, 85, 4, 1.41)

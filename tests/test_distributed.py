@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
-from transformers import BertTokenizer
+from small_encoders import make_wordpiece
 
 from lib.errors import StudyError
 from lib.modeling import models
@@ -21,7 +21,6 @@ from lib.progress import Progress
 from lib.study import cli, parsing, paths, plan
 from lib.training import training
 from lib.training.optimization import Optimization
-from lib.vocabularies import special_tokens
 
 LENGTH, ROWS, STEPS = 24, 8, 8
 HALF = ROWS // 2 * LENGTH  # tokens in memory at once with which one process divides a step's rows as two do
@@ -48,8 +47,7 @@ class Rows(blocks.Blocks):
         return super().__getitem__(where)
 
 
-WORDS = [*special_tokens.SPECIAL, ".", *(f"word{i}" for i in range(30)), "##ly", "##ness"]
-TOKENIZER = BertTokenizer(vocab={word: i for i, word in enumerate(WORDS)}, do_lower_case=False)
+TOKENIZER = make_wordpiece(".", *(f"word{i}" for i in range(30)), "##ly", "##ness")
 
 
 def write_text(folder: Path) -> None:

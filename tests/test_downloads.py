@@ -9,7 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import yaml
-from conftest import each
+from conftest import each, keep_calls
+from golden import write
 
 from lib import fetching
 from lib.errors import StudyError
@@ -126,11 +127,9 @@ def test_a_file_is_fetched_once_however_many_ask_for_it(server, tmp_path):
 def test_a_file_arrives_over_broken_connections_and_from_the_next_mirror(
     server, tmp_path, mirrors, checksum, size, asked
 ):
-    path = tmp_path / "file"
-    path.unlink(missing_ok=True)
     server.requests.clear()
-    fetching.bring(path, [server.url(how) for how in mirrors.split()], checksum, size)
-    assert path.read_bytes() == CONTENT
+    fetching.bring(tmp_path / "file", [server.url(how) for how in mirrors.split()], checksum, size)
+    assert (tmp_path / "file").read_bytes() == CONTENT
     assert len(server.requests) == asked
     assert list(dict.fromkeys(address.split("/")[1] for address in server.requests)) == mirrors.split()
 
@@ -147,7 +146,6 @@ def test_of_a_file_that_no_mirror_has_nothing_is_left_and_every_reason_is_told(s
 @each("how", ["too-long", "too-short"])
 @each("size", [len(CONTENT), None])
 def test_a_file_arrives_whole_though_a_server_gives_the_wrong_length(server, tmp_path, how, size):
-    (tmp_path / "file").unlink(missing_ok=True)
     server.requests.clear()
     fetching.bring(tmp_path / "file", [server.url(how), server.url("good")], SHA256, size)
     assert (tmp_path / "file").read_bytes() == CONTENT
@@ -186,8 +184,7 @@ def test_the_command_goes_on_after_a_failure_and_counts(study, capsys):
     assert downloads.fetch_groups(["secret", "one"]) == 0
     output = capsys.readouterr().out
     assert "2. Wait." in output and output.splitlines()[-1] == "2 there, 1 to be got by hand"
-    (study.folder / "two/secret").mkdir(parents=True)
-    (study.folder / "two/secret/notes").touch()
+    write(study.folder / "two/secret/notes", "")
     assert downloads.fetch_groups(["two"]) == 0
     assert capsys.readouterr().out == "1 there\n"
 
@@ -197,8 +194,7 @@ def test_without_a_network_each_host_is_asked_twice_and_one_line_says_so(study, 
     monkeypatch.setattr(
         downloads, "addresses", lambda source, file: closed if "b" in file.path else [study.server.url("good")]
     )
-    requested, receive = [], fetching.receive
-    monkeypatch.setattr(fetching, "receive", lambda url, *rest: requested.append(url) or receive(url, *rest))
+    requested = keep_calls(monkeypatch, fetching, "receive", lambda url, *rest: url)
     study(one=source(entry("one/b1"), entry("one/b2")), two=source(entry("two/b3"), entry("two/a")))
     assert downloads.fetch_groups([]) == 1
     *_, failed, counts = capsys.readouterr().out.splitlines()
@@ -221,14 +217,13 @@ def test_a_connection_that_fails_now_and_then_is_made_again(server, tmp_path, mo
 
     monkeypatch.setattr(fetching, "receive", lose)
     for name in "ab":
-        fetching.bring(tmp_path / f"{name}{lost}", [server.url("good")], SHA256, len(CONTENT), hosts=hosts)
+        fetching.bring(tmp_path / name, [server.url("good")], SHA256, len(CONTENT), hosts=hosts)
     assert len(requested) == 2 + len(lost) and not any(hosts.values())
 
 
 def test_another_file_under_the_name_is_kept(study, capsys):
     study(one=source(entry("one/a"), entry("one/b")))
-    (study.folder / "one").mkdir(parents=True)
-    (study.folder / "one/a").write_text("mine")
+    write(study.folder / "one/a", "mine")
     assert downloads.fetch_groups([]) == 1
     output = capsys.readouterr().out
     assert "FAILED   $STUDY_DATA/one/a: not the file" in output and "move it away" in output

@@ -1,19 +1,16 @@
 """Tests of token vectors: similar for tokens that occur together, reproducible, and scaled as initial embeddings."""
 
-import os
-import subprocess
-import sys
 from unittest import mock
 
 import numpy as np
 import pytest
+from conftest import run_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lib.errors import StudyError
 from lib.pretraining import embeddings
 from lib.pretraining.tokens import Tokens
-from lib.study import paths
 
 SEPARATOR = 3
 ALL = 10**9  # tokens
@@ -85,19 +82,10 @@ def test_vectors_do_not_depend_on_which_tokens_of_the_vocabulary_occur():
 
 
 def test_vectors_depend_on_text_and_seed_alone_also_in_another_process():
-    program = (
-        "import sys; sys.path.insert(0, 'tests'); import test_embeddings as t; "
-        "sys.stdout.buffer.write(t.train().tobytes())"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=paths.ROOT,
-        env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        check=True,
-    )
-    assert result.stdout == train().tobytes()
-    assert result.stdout != train(seed=2).tobytes()
+    program = "import sys; sys.path.insert(0, 'tests'); import test_embeddings as t; print(t.train().tobytes().hex())"
+    printed = run_python(program, PYTHONHASHSEED="1", PYTHONDONTWRITEBYTECODE="1").strip()
+    assert printed == train().tobytes().hex()
+    assert printed != train(seed=2).tobytes().hex()
 
 
 def test_no_more_text_is_read_than_needed(monkeypatch):

@@ -3,20 +3,13 @@
 import copy
 
 import numpy as np
-import pytest
 import small_encoders
 import torch
 from tokenizers import processors
 
 from lib.finetuning import likeness
 from lib.finetuning.examples import BucketedBatches, Example, cut_evenly, pad
-from lib.vocabularies.learning import train_vocabulary
 from lib.vocabularies.special_tokens import find_frame
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return train_vocabulary(lambda: ["a b c d"] * 9, "wordpiece", 40, cased=False)
 
 
 def make(lengths):

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import each, outputs_in
+from conftest import change_settings, each, keep_calls, outputs_in
+from golden import write
 from transformers import BertTokenizer
 
 from lib.benchmarks import baseline_scores, tabular
@@ -64,9 +65,7 @@ def set_up(monkeypatch, key: str, instances: dict | None = None, seeds=(1,), **c
     """Patch fine-tuning to use the settings of these tests and, if given, `instances` (split -> instances)."""
     settings = open_study("smoke").protocol("gu", key).model_copy(update=SETTINGS | changes)
     monkeypatch.setattr(Study, "protocol", lambda *_: settings)
-    scale = params.load("scales", "smoke").model_copy(update={"seeds": list(seeds)})
-    monkeypatch.setattr(params, "load", lambda kind, name, real=params.load: (
-        scale if (kind, name) == ("scales", "smoke") else real(kind, name)))  # fmt: skip
+    change_settings(monkeypatch, "scales", "smoke", seeds=list(seeds))
     if instances:
         monkeypatch.setattr(Dataset, "load", lambda _, split, fold=1: instances[split])
 
@@ -121,13 +120,8 @@ def test_with_shuffled_labels_a_run_falls_to_chance(encoder, monkeypatch):
 
 def test_splits_are_checked_first_and_the_test_set_is_used_after_the_choice(encoder, monkeypatch):
     set_up(monkeypatch, "biosses", seeds=(1, 2), epochs=[1, 2], min_steps=None)
-    order = []
-    load = Dataset.load
-    monkeypatch.setattr(
-        Dataset, "load", lambda dataset, split, fold=1: order.append(split) or load(dataset, split, fold)
-    )
-    fit = finetuning.Finetuning.fit
-    monkeypatch.setattr(finetuning.Finetuning, "fit", lambda *words: order.append("fit") or fit(*words))
+    order = keep_calls(monkeypatch, Dataset, "load", lambda dataset, split, *fold: split)
+    keep_calls(monkeypatch, finetuning.Finetuning, "fit", lambda *_: "fit", order)
     result = open_study("smoke").finetune(encoder.source, "biosses", "gu")
     checked, used = ["train", "test", "dev"], ["train", "fit", "dev", "fit", "fit", "test", "fit"]
     assert order == checked + used
@@ -223,11 +217,7 @@ def test_without_a_development_set_of_its_own_a_tenth_of_training_is_held_out(en
 
 def test_the_first_of_two_datasets_is_trained_on_once_for_all_seeds(encoder, monkeypatch):
     set_up(monkeypatch, "bioasq-7b-factoid", seeds=(1, 2), epochs=[1], min_steps=None, first_on="squad")
-    fits = []
-    fit = finetuning.Finetuning.fit
-    monkeypatch.setattr(
-        finetuning.Finetuning, "fit", lambda work, *words: fits.append(work.dataset.key) or fit(work, *words)
-    )
+    fits = keep_calls(monkeypatch, finetuning.Finetuning, "fit", lambda work, *_: work.dataset.key)
     result = open_study("smoke").finetune(encoder.source, "bioasq-7b-factoid", "gu")
     assert fits == ["squad", "bioasq-7b-factoid", "bioasq-7b-factoid"]
     assert all(run["first on"].startswith("squad, its train split, with epochs 1") for run in result["runs"])
@@ -243,11 +233,11 @@ def test_the_first_of_two_datasets_is_trained_on_once_for_all_seeds(encoder, mon
 
 
 def test_rates_of_head_and_layers_reach_the_optimizer(home, tmp_path, monkeypatch):
-    pairs, encoder, shares = make_relations(tmp_path, negatives="4"), loading.load_encoder(home / "tiny"), {}
-    make = optimizers.make_optimizer
-    monkeypatch.setattr(optimizers, "make_optimizer", lambda *given: shares.update(given[-1]) or make(*given))
+    pairs, encoder = make_relations(tmp_path, negatives="4"), loading.load_encoder(home / "tiny")
+    calls = keep_calls(monkeypatch, optimizers, "make_optimizer", lambda *given: given[-1])
     settings = QUICK.model_copy(update={"head_rate": 2.0, "layer_decay": 0.5})
     finetuning.finetune(encoder, pairs, settings, [1], tmp_path / "runs")
+    shares = calls[-1]
     assert (shares["score.weight"], shares["encoder.embeddings.word_embeddings.weight"]) == (2.0, 0.5**4)
 
 
@@ -256,9 +246,8 @@ def test_the_documentation_of_own_data_runs(home, tmp_path, monkeypatch):
     (tmp_path / "my-encoder").symlink_to(home / "tiny")
     lines = [f"Iron helps against anaemia in {number} of {number + 9} patients .\n" for number in range(400)]
     (tmp_path / "my-text.txt").write_text("".join(lines))
-    (tmp_path / "notes").mkdir()
     for split in TRAIN_TEST:
-        (tmp_path / "notes" / f"{split}.tsv").write_text("".join(f"Iron\tB\n{number}\tO\n\n" for number in range(12)))
+        write(tmp_path / f"notes/{split}.tsv", "".join(f"Iron\tB\n{number}\tO\n\n" for number in range(12)))
     blocks = re.findall(r"```python\n(.*?)```", (paths.ROOT / "docs/adding.md").read_text(), re.S)
     names = {}
     for block in blocks:

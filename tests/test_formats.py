@@ -7,7 +7,6 @@ import bz2
 import gzip
 import re
 import tarfile
-import tempfile
 import warnings
 import zipfile
 from pathlib import Path
@@ -232,20 +231,15 @@ NOT_READ = {"documents/11.tokens", *(name for name in FORMATS["ebm-nlp"].files i
 @each("form", FORMATS)
 def test_golden_files_are_read_as_written_compressed_or_not(tmp_path, form):
     read, files, expected = FORMATS[form]
-    assert read(write_files(tmp_path / form, files)) == expected
+    assert read(write_files(tmp_path / "plain", files)) == expected
     for pack in (gzip.compress, bz2.compress):
         packed = {name: pack(c.encode()) if isinstance(c, str) else unpack(c) for name, c in files.items()}
-        assert read(write_files(tmp_path / f"{form}-{pack.__module__}", packed)) == expected
+        assert read(write_files(tmp_path / pack.__module__, packed)) == expected
 
 
 def unpack(content: bytes) -> bytes:
     """Return the content without gzip compression."""
     return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
-
-
-def write_golden(tmp_path, form: str) -> Path:
-    """Write the golden files of a format into a new folder and return its path."""
-    return write_files(Path(tempfile.mkdtemp(dir=tmp_path)), FORMATS[form].files)
 
 
 def fail(form: str, folder: Path) -> str:
@@ -262,15 +256,14 @@ def fail(form: str, folder: Path) -> str:
 
 @each("form, damaged, message", DAMAGES)
 def test_a_message_names_the_place_of_the_damage_and_quotes_nothing(tmp_path, form, damaged, message):
-    folder = write_golden(tmp_path, form)
-    write_files(folder, damaged if isinstance(damaged, dict) else {FILE: damaged})
-    assert message in fail(form, folder)
+    write_files(tmp_path, FORMATS[form].files)
+    write_files(tmp_path, damaged if isinstance(damaged, dict) else {FILE: damaged})
+    assert message in fail(form, tmp_path)
 
 
 @each("form, name", [(form, name) for form, (_, files, _) in FORMATS.items() for name in files if name not in NOT_READ])
 def test_an_empty_or_truncated_file_or_another_encoding_is_refused(tmp_path, form, name):
-    folder = write_golden(tmp_path, form)
-    content = (folder / name).read_bytes()
+    content = (write_files(tmp_path, FORMATS[form].files) / name).read_bytes()
     packed = content[:2] in (b"\x1f\x8b", b"PK")
     for damaged, message in (
         (b"", ""),
@@ -279,20 +272,19 @@ def test_an_empty_or_truncated_file_or_another_encoding_is_refused(tmp_path, for
         (b"\x1f\x8b", CUT),
     ):
         if damaged or not name.endswith(MAY_BE_EMPTY):
-            write_files(folder, {name: damaged})
-            raised = fail(form, folder)
+            write_files(tmp_path, {name: damaged})
+            raised = fail(form, tmp_path)
             assert message in raised and name.rpartition("/")[2] in raised, (damaged[:9], raised)
 
 
 @each("form, name", [(form, name) for form, (_, files, _) in FORMATS.items() for name in files])
 def test_a_file_damaged_anywhere_gives_examples_or_a_study_error(tmp_path, form, name):
-    folder = write_golden(tmp_path, form)
-    content = (folder / name).read_bytes()
+    content = (write_files(tmp_path, FORMATS[form].files) / name).read_bytes()
     for offset in range(0, len(content), 1 + len(content) // 30):
         for spoilt in (content[:offset], content[:offset] + b'9\t"' + content[offset + 2 :]):
-            write_files(folder, {name: spoilt})
+            write_files(tmp_path, {name: spoilt})
             try:
-                assert FORMATS[form].read(folder)
+                assert FORMATS[form].read(tmp_path)
                 assert name not in NEVER_SHORT or len(spoilt) >= len(content)
             except StudyError as error:
                 assert SECRET.lower() not in str(error).lower()

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import Study
+from golden import write
 
 from lib import provenance
 from lib.errors import StudyError
@@ -30,13 +31,11 @@ class PackedStudy:
     def __init__(self, finished: Study, folder: Path):
         self.folder, self.study = folder, Study(folder / "study")
         shutil.copytree(finished.folder, self.study.folder, symlinks=True)
-        (self.study.folder / "tools").mkdir()
-        shutil.copy(TOOL, self.study.folder / "tools" / "gpu.py")
+        write(self.study.folder / "tools" / "gpu.py", TOOL.read_bytes())
         for made in ("models", "predictions", "results"):
             (self.study.outputs / made).rename(folder / made)
         for package in LACKING:
-            (folder / "lacking" / package).mkdir(parents=True)
-            (folder / "lacking" / package / "__init__.py").write_text(f"raise ModuleNotFoundError('{package}')")
+            write(folder / "lacking" / package / "__init__.py", f"raise ModuleNotFoundError('{package}')")
         self.pack_output = self.here("pack", "smoke", folder / "packed", "--no-wheels")
         self.first_output = self.there("run", 0, folder / "out", 2)  # the time is over at once
 
@@ -93,12 +92,9 @@ def test_what_ran_elsewhere_is_what_runs_here(packed_study, tmp_path):
     assert "2 jobs done, 0 failed, 0 broken off, 0 left" in printed
     notes = [json.loads(line) for line in (out / "jobs.jsonl").read_text().splitlines()]
     assert [note["job"] for note in notes] == JOBS and {note["problem"] for note in notes} == {""}
-    other = study.outputs / "results" / "bert-general--bc2gm--lee.json"
-    other.parent.mkdir()
-    other.write_text(json.dumps({"runs": [{"inputs": {"model": "weights that were before"}}]}))
-    recorded = study.folder / "outputs/record/smoke/results/bert-general--jnlpba--lee.json"
-    recorded.parent.mkdir(parents=True)
-    recorded.write_text("{}")
+    before = json.dumps({"runs": [{"inputs": {"model": "weights that were before"}}]})
+    other = write(study.outputs / "results" / "bert-general--bc2gm--lee.json", before)
+    recorded = write(study.folder / "outputs/record/smoke/results/bert-general--jnlpba--lee.json", "{}")
     said = packed_study.here("take", out)  # its other result would be of weights that are gone
     assert "0 files taken over" in said and "did not come again: bert-general" in said
     recorded.unlink()

@@ -6,27 +6,14 @@ import re
 import pytest
 import torch
 from conftest import each
-from small_encoders import T5
-from transformers import (
-    BertConfig,
-    BertModel,
-    FunnelConfig,
-    FunnelModel,
-    RobertaConfig,
-    RobertaModel,
-    T5Config,
-    T5EncoderModel,
-    XLMConfig,
-    XLMModel,
-)
+from small_encoders import BODY, T5
+from transformers import AutoConfig, AutoModel, FunnelConfig, FunnelModel, T5Config, T5EncoderModel
 
 from lib.errors import StudyError
 from lib.finetuning.tagging import spell
 from lib.modeling import bodies, heads, models
 from lib.modeling.crf import Crf
-from lib.modeling.shape import Body
 
-BODY = Body(layers=2, hidden=32, heads=2, intermediate=64, embedding=16)
 SIZE = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
 LAYERS, LABELS = 2, 3
 
@@ -91,13 +78,12 @@ def batch():
     return {"input_ids": ids.masked_fill(padding, 1), "attention_mask": ~padding}
 
 
-@each(
-    "encoder",  # of those that bodies.py computes: test_bodies.py
-    [
-        RobertaModel(RobertaConfig(vocab_size=50, **SIZE)),
-        BertModel(BertConfig(vocab_size=50, hidden_act="relu", **SIZE)),
-    ],
-)
+def make_other(kind: str, **size):
+    return AutoModel.from_config(AutoConfig.for_model(kind, vocab_size=50, **size))
+
+
+# Of those that bodies.py computes: test_bodies.py
+@each("encoder", [make_other("roberta", **SIZE), make_other("bert", hidden_act="relu", **SIZE)])
 def test_an_encoder_that_is_not_computed_here_is_left_to_the_library(encoder, batch):
     assert not bodies.knows(encoder) and bodies.knows(make_encoder("bert"))
     positions = torch.tensor([[0, 3], [0, 5]])
@@ -200,30 +186,23 @@ def test_the_rate_falls_from_the_head_to_the_embeddings_as_in_electras_code(kind
     assert set(heads.share_rates(tagger, 1.0, 1.0, 1.0).values()) == {1.0}
 
 
-def make_t5():
-    return T5EncoderModel(T5Config(vocab_size=50, **T5))
-
-
-def make_funnel():
-    sizes = {"block_sizes": [2, 1], "num_decoder_layers": 1, "d_model": 32, "n_head": 2, "d_head": 16, "d_inner": 64}
-    return FunnelModel(FunnelConfig(vocab_size=50, **sizes))
-
-
-def make_xlm():
-    return XLMModel(XLMConfig(vocab_size=50, emb_dim=32, n_layers=2, n_heads=2))
+FUNNEL = {"block_sizes": [2, 1], "num_decoder_layers": 1, "d_model": 32, "n_head": 2, "d_head": 16, "d_inner": 64}
 
 
 @each(
-    ("make", "powers"),  # part of the names of parameters -> the power of the decay that all of them have
+    ("encoder", "powers"),  # part of the names of parameters -> the power of the decay that all of them have
     [
-        (make_t5, {"encoder.shared.": 4, ".block.0.": 3, ".block.1.": 2, "encoder.final_layer_norm.": 1}),
-        (make_funnel, {"encoder.embeddings.word_embeddings.": 6, "encoder.blocks.0.0.": 5, "encoder.blocks.0.1.": 4,
-                       "encoder.blocks.1.0.": 3, "decoder.layers.0.": 2}),
-        (make_xlm, {"encoder.embeddings.": 4, "attentions.0.": 3, "ffns.0.": 3, "attentions.1.": 2, "ffns.1.": 2}),
+        (T5EncoderModel(T5Config(vocab_size=50, **T5)),
+         {"encoder.shared.": 4, ".block.0.": 3, ".block.1.": 2, "encoder.final_layer_norm.": 1}),
+        (FunnelModel(FunnelConfig(vocab_size=50, **FUNNEL)),
+         {"encoder.embeddings.word_embeddings.": 6, "encoder.blocks.0.0.": 5, "encoder.blocks.0.1.": 4,
+          "encoder.blocks.1.0.": 3, "decoder.layers.0.": 2}),
+        (make_other("xlm", emb_dim=32, n_layers=2, n_heads=2),
+         {"encoder.embeddings.": 4, "attentions.0.": 3, "ffns.0.": 3, "attentions.1.": 2, "ffns.1.": 2}),
     ],
 )  # fmt: skip
-def test_the_rate_falls_over_layers_with_other_names(make, powers):
-    shares = heads.share_rates(heads.Tagger(make(), 1, 3, "linear", 0.0), 1.0, 1.0, 0.5)
+def test_the_rate_falls_over_layers_with_other_names(encoder, powers):
+    shares = heads.share_rates(heads.Tagger(encoder, 1, 3, "linear", 0.0), 1.0, 1.0, 0.5)
     for part, power in powers.items():
         assert {share for name, share in shares.items() if part in name} == {0.5**power}, part
 

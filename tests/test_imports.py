@@ -5,11 +5,11 @@ what comes before it.
 """
 
 import ast
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from functools import cache
 from graphlib import TopologicalSorter
+
+from conftest import run_python
 
 from lib.study import paths
 
@@ -99,5 +99,4 @@ print([name for name in (*both, "sphinx", "lark") if sys.modules.get(name)])
 
 def test_a_study_opens_and_the_command_line_begins_without_large_libraries():
     """Every process of the study starts like this. lark would build the grammar that lib/__init__.py avoids."""
-    process = subprocess.run([sys.executable, "-c", LOADED], cwd=paths.ROOT, capture_output=True, text=True, check=True)
-    assert process.stdout == "[]\n[]\n"
+    assert run_python(LOADED) == "[]\n[]\n"

@@ -3,6 +3,7 @@
 import json
 from types import SimpleNamespace
 
+import made_runs
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,24 +22,22 @@ PRINTED = pd.DataFrame([["gu-pubmedbert", "ddi", "PubMedBERT", "gu-6", 82.0]], c
 def study(own_outputs, monkeypatch):
     """Scale smoke with one encoder that ran on two datasets, and baselines of one of them."""
     monkeypatch.setattr(scores, "list_registered_scores", lambda study, papers: PRINTED)
-    write_result("bert-general", "ddi", [60.0, 61.0, 65.0])
-    write_result("bert-general", "biosses", [float("nan"), 10.0, 20.0])
+    write("ddi", [60.0, 61.0, 65.0])
+    write("biosses", [float("nan"), 10.0, 20.0])
     baselines = [{"dataset": "ddi", "metric": "f1", "kind": "chance", "score": 10.75}]
     results.write_csv(paths.table("smoke", "baselines"), baselines)
     return open_study("smoke")
 
 
-def write_result(model: str, dataset: str, values: list[float]) -> None:
+def write(dataset: str, values: list[float]) -> None:
     name, inputs = registry.lookup(dataset).main_score, {"train 1": "aa", "test 1": "bb", "reader": "r", "model": "w"}
+    facts = {"collapsed": "", "seconds": 2, "tokens": 10, "FLOPs": 5, "instances": {"train": 9, "test": 4},
+             "inputs": inputs, "body parameters": 1000, "jackknife": [1.0, min(values), 3.0], "device": "a CPU",
+             "commit": "c", "versions": {}}  # fmt: skip
     runs = [
-        {"seed": seed, "fold": 1, "scores": {name: value}, "collapsed": "", "seconds": 2, "tokens": 10, "FLOPs": 5,
-         "instances": {"train": 9, "test": 4}, "settings": {"epochs": 3, "seed": seed}, "inputs": inputs,
-         "body parameters": 1000, "jackknife": [1.0, min(values), 3.0], "device": "a CPU", "commit": "c",
-         "versions": {}}
-        for seed, value in enumerate(values, 1)
-    ]  # fmt: skip
-    result = {"model": model, "model title": "A model", "dataset": dataset, "protocol": "gu", "main score": name}
-    artefacts.write_json(paths.results("smoke", model, dataset, "gu"), result | {"runs": runs})
+        run | {"settings": {"epochs": 3, "seed": run["seed"]}} for run in made_runs.make_runs(values, name, **facts)
+    ]
+    made_runs.write_result(("bert-general", dataset, "gu"), runs, score=name)
 
 
 def read_written(study) -> tuple:

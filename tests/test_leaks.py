@@ -3,21 +3,16 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from golden import make_masked
+from golden import make_masked, tagged
 from notebook_code import definitions, run
 
 from lib.benchmarks import datasets, registry
-from lib.benchmarks.instances import Labelled, Pair, Question, Sentence
+from lib.benchmarks.instances import Labelled, Pair, Question
 from lib.corpora import leakage
-from lib.study import dataset_texts, documents, paths
+from lib.study import documents, paths
 from lib.study.corpora import Corpus
 
 PAGE = definitions("14_leaks")
-
-
-def tagged(text: str, tags: str = "") -> Sentence:
-    words = text.split()
-    return Sentence(words, tags.split() or ["O"] * len(words))
 
 
 def answer(id: str, second: str, label: str, first: str = "Is it?") -> Pair:
@@ -77,7 +72,7 @@ def test_long_sentences_in_plain_words(tmp_path):
 
 
 @pytest.fixture
-def lines(own_outputs, tmp_path, monkeypatch):
+def lines(fresh, own_outputs, tmp_path, monkeypatch):
     """Return the page's rows by (finding, dataset, where), for made-up datasets and a corpus of two files."""
     first, second, short = tagged(long_text(1, 12)), tagged(long_text(2, 12)), tagged("a b", "O B")
     labels = [("good", "yes"), ("bad", "no"), ("bad", "no"), ("good", "no")]
@@ -100,9 +95,7 @@ def lines(own_outputs, tmp_path, monkeypatch):
         pq.write_table(pa.table({"test texts": pa.array(sentence_numbers, pa.list_(pa.uint32()))}), tmp_path / file)
     monkeypatch.setattr(Corpus, "files", [("s", "x"), ("s", "y")])
     monkeypatch.setattr(documents, "rows_path", lambda study, source, file: tmp_path / file)
-    dataset_texts.test_texts.cache_clear()
     table = run("14_leaks", scale="laptop")["table"]
-    dataset_texts.test_texts.cache_clear()
     assert paths.table("laptop", "leaks").exists()
     return {(row["finding"], row["dataset"], row["where"]): row for row in table.to_dict("records")}
 

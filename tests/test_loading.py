@@ -12,14 +12,7 @@ from conftest import each
 from safetensors.torch import load_file, save_file
 from small_encoders import FAMILIES, SIZE, T5, make, make_t5, make_tokenizer
 from tokenizers import normalizers
-from transformers import (
-    AutoConfig,
-    AutoModel,
-    AutoTokenizer,
-    FunnelBaseModel,
-    FunnelConfig,
-    FunnelModel,
-)
+from transformers import AutoConfig, AutoModel, AutoTokenizer, FunnelBaseModel, FunnelConfig, FunnelModel
 
 from lib.errors import StudyError
 from lib.modeling import loading
@@ -29,20 +22,13 @@ from lib.vocabularies.special_tokens import find_frame
 
 LENGTHS = {"roberta": 64, "mpnet": 64, "ibert": 64, "lilt": 64, "xlnet": 2048}  # the others take 66 tokens
 TOKENIZER = "tokenizer.json", "tokenizer_config.json"
+BIAS = "embeddings.LayerNorm.bias"
 OWN_CODE = {"auto_map": {"AutoConfig": "code.Config", "AutoModel": "code.Model"}, "model_type": "mine"}
-
-
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory):
-    """The folder of a small BERT, shared by the tests; do not change it."""
-    folder = tmp_path_factory.mktemp("bert") / "my-bert"
-    make(folder, "bert", SIZE)
-    return folder
 
 
 @pytest.fixture
 def folder(bert, tmp_path):
-    """A copy of that folder, for tests that change it."""
+    """A copy of the folder of a small BERT, for tests that change it."""
     return shutil.copytree(bert, tmp_path / "my-bert")
 
 
@@ -71,13 +57,9 @@ def test_a_sentencepiece_model_suffices_as_a_tokenizer(tmp_path, kind):
     model, ids = io.BytesIO(), {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}
     texts = iter(["Aspirin relieves pain", "Many patients with Crohn and fever", "Crohn and Many"] * 9)
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=texts,
-        model_writer=model,
-        vocab_size=90,
-        hard_vocab_limit=False,
-        minloglevel=2,
+        sentence_iterator=texts, model_writer=model, vocab_size=90, hard_vocab_limit=False, minloglevel=2,
         **ids | options,
-    )
+    )  # fmt: skip
     size = FAMILIES.get(kind, FAMILIES["roberta"] | {"pad_token_id": 1})
     AutoModel.from_config(AutoConfig.for_model(kind, vocab_size=90, **size)).save_pretrained(tmp_path / kind)
     (tmp_path / kind / name).write_bytes(model.getvalue())
@@ -174,29 +156,13 @@ def test_pickled_weights_are_read_and_pickled_code_is_not_run(folder, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def cut_in_half(folder):
-    path = folder / "model.safetensors"
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def rename_weights(folder):
-    state = load_file(folder / "model.safetensors")
-    save_file({f"model.{name}": tensor for name, tensor in state.items()}, folder / "model.safetensors")
+def change_weights(folder, change):
+    save_file(change(load_file(folder / "model.safetensors")), folder / "model.safetensors", {"format": "pt"})
 
 
 def lose_tokenizer(folder):
     for name in TOKENIZER:
         (folder / name).unlink()
-
-
-def leave_an_adapter(folder):
-    (folder / "config.json").rename(folder / "adapter_config.json")
-
-
-def spoil_weights(folder):
-    state = load_file(folder / "model.safetensors")
-    state["embeddings.LayerNorm.bias"].fill_(float("nan"))
-    save_file(state, folder / "model.safetensors", {"format": "pt"})
 
 
 def shrink_embeddings(folder):
@@ -224,12 +190,12 @@ def change_config(**changes):
     return spoil
 
 
-def leave_pointer(folder):
-    (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n")
+def cut_weights(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def save_by_flax(folder):
-    (folder / "model.safetensors").rename(folder / "flax_model.msgpack")
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"
 
 
 def move_below(folder):
@@ -249,26 +215,29 @@ def lose_frame(folder):
     [
         (change_config(num_hidden_layers=1), "16 weights of its file are of layers that its config.json lacks (the"),
         (change_config(hidden_size=64), "LayerNorm.bias is (32,) in its file, and (64,) by its config.json; take the"),
-        (leave_pointer, "model.safetensors is a pointer of Git LFS, not the file; run git"),
-        (save_by_flax, "flax_model.msgpack is of Flax: save the model by PyTorch as safetensors"),
+        (lambda folder: (folder / "model.safetensors").write_text(POINTER),
+         "model.safetensors is a pointer of Git LFS, not the file; run git"),
+        (lambda folder: (folder / "model.safetensors").rename(folder / "flax_model.msgpack"),
+         "flax_model.msgpack is of Flax: save the model by PyTorch as safetensors"),
         (move_below, "no config.json in it; give the folder 0_Transformer in it, which has one"),
         (lose_frame, "puts no special token around a text; set cls_token and sep_token in tokenizer_config.json"),
-        (cut_in_half, "the model could not be loaded: "),
-        (rename_weights, "weights of the encoder are not in its file (the first: "),
+        (cut_weights, "the model could not be loaded: "),
+        (lambda folder: change_weights(folder, lambda weights: {f"model.{name}": weights[name] for name in weights}),
+         "weights of the encoder are not in its file (the first: "),
         (lose_tokenizer, "no tokenizer in it (tokenizer.json or vocab.txt); save it beside the model"),
         (empty_vocabulary, "its tokenizer has no vocabulary"),
         (lower_case_no_more, "no token of the vocabulary holds a capital, but its tokenizer keeps them"),
-        (leave_an_adapter, "an adapter alone; merge it into its model, and save that"),
+        (lambda folder: (folder / "config.json").rename(folder / "adapter_config.json"),
+         "an adapter alone; merge it into its model, and save that"),
         (change_config(**OWN_CODE), "the model could not be loaded: "),
-        (spoil_weights, "what it computes is not finite"),
+        (lambda folder: change_weights(folder, lambda weights: weights | {BIAS: weights[BIAS] * float("nan")}),
+         "what it computes is not finite"),
         (shrink_embeddings, "the vocabulary has 75 tokens, the model only 40 embeddings"),
         (lambda folder: (folder / "model.safetensors").unlink(), "no model.safetensors or pytorch_model.bin in it"),
     ],
-)
+)  # fmt: skip
 def test_incomplete_or_damaged_encoders_are_refused_in_one_line(bert, tmp_path, spoil, message):
-    folder = tmp_path / "my-bert"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(bert, folder)
+    folder = shutil.copytree(bert, tmp_path / "my-bert")
     spoil(folder)
     with pytest.raises(StudyError) as error:
         loading.load_encoder(folder)
@@ -308,8 +277,7 @@ def test_models_that_shorten_sequences_are_refused(tmp_path, kind, message):
 
 
 def test_new_weights_are_named_and_leave_the_random_state_alone(folder):
-    state = {name: tensor for name, tensor in load_file(folder / "model.safetensors").items() if "pooler" not in name}
-    save_file(state, folder / "model.safetensors", {"format": "pt"})
+    change_weights(folder, lambda weights: {name: weights[name] for name in weights if "pooler" not in name})
     torch.manual_seed(3)
     before = torch.get_rng_state()
     description = loading.load_encoder(folder).describe()

@@ -8,7 +8,8 @@ import tarfile
 
 import pytest
 import yaml
-from conftest import each
+from conftest import each, keep_calls
+from golden import write_files
 
 from lib import repositories
 from lib.corpora import made
@@ -124,10 +125,8 @@ def test_written_files_are_always_the_same(tmp_path):
 @pytest.fixture
 def public(tmp_path, monkeypatch):
     """Replace GitHub by a local repository with two abstracts and unwanted files, and return its commit."""
-    repository = tmp_path / "host" / "a" / "b"
-    for path, text in {"d/1": f"The {LONG}", "d/2": f"Of {LONG}", "d/e/3": "no", "large": "no" * 999}.items():
-        (repository / path).parent.mkdir(parents=True, exist_ok=True)
-        (repository / path).write_text(text)
+    files = {"d/1": f"The {LONG}", "d/2": f"Of {LONG}", "d/e/3": "no", "large": "no" * 999}
+    repository = write_files(tmp_path / "host" / "a" / "b", files)
     for name, value in {"COUNT": "1", "KEY_0": "safe.bareRepository", "VALUE_0": "explicit"}.items():
         monkeypatch.setenv(f"GIT_CONFIG_{name}", value)  # a user's git may find no bare repository
     identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
@@ -195,10 +194,7 @@ def test_a_file_is_made_correctly_or_not_at_all(public, tmp_path, monkeypatch, c
 def test_without_a_network_git_is_called_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(repositories, "HOST", "http://127.0.0.1:1/")
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    calls, run_git = [], repositories.run_git
-    monkeypatch.setattr(
-        repositories, "run_git", lambda where, *words, **given: calls.append(words) or run_git(where, *words, **given)
-    )
+    calls = keep_calls(monkeypatch, repositories, "run_git", lambda where, *words: words)
     groups = downloads.load_manifest().values()
     entries = [entry for group in groups for entry in group.made if entry.conversion == "trials"]
     group = downloads.Group(title="a", made=entries)
@@ -211,10 +207,8 @@ def test_without_a_network_git_is_called_once(tmp_path, monkeypatch, capsys):
 
 def test_a_scale_may_read_the_first_files_of_a_source(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "data", lambda scale: tmp_path)
-    (tmp_path / "corpora/pubmed-baseline").mkdir(parents=True)
     names = [f"pubmed26n000{number}.xml.gz" for number in (1, 2, 3)]
-    for name in reversed(names):
-        (tmp_path / "corpora/pubmed-baseline" / name).touch()
+    write_files(tmp_path / "corpora/pubmed-baseline", dict.fromkeys(reversed(names), ""))
     study, budget = open_study("paper"), params.load("scales", "paper")
     assert documents.list_raw_files(study, "pubmed-baseline") == names
     monkeypatch.setattr(type(study), "budget", budget.model_copy(update={"first_files": {"pubmed-baseline": 2}}))

@@ -8,18 +8,16 @@ from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from notebook_code import definitions
-from transformers import BertTokenizer
+from small_encoders import make_wordpiece
 
 from lib.pretraining import mixing
 from lib.pretraining.blocks import Blocks
 from lib.pretraining.masking import Masking
 from lib.pretraining.mixing import CorpusFiles
 from lib.pretraining.tokens import Text, Tokens
-from lib.vocabularies.special_tokens import SPECIAL
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
-WORDS = [f"word{i}" for i in range(50)]
-TOKENIZER = BertTokenizer(vocab={piece: i for i, piece in enumerate([*SPECIAL, *WORDS, "."])}, do_lower_case=False)
+TOKENIZER = make_wordpiece(*(f"word{i}" for i in range(50)), ".")
 LENGTH, WIDTH = 32, 29
 
 

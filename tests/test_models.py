@@ -4,14 +4,12 @@ import pytest
 import torch
 from conftest import each
 from safetensors.torch import load_file
+from small_encoders import BODY
 
 from lib.errors import StudyError
 from lib.modeling import models
-from lib.modeling.shape import Body
 from lib.study import open_study, params
 from lib.study.encoders import find_model
-
-BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 
 
 @each(

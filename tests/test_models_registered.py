@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from conftest import each
+from conftest import change_settings, each
 
 from lib.errors import StudyError
 from lib.study import open_study, params
@@ -197,16 +197,15 @@ def test_a_recipe_is_the_same_for_every_model_except_its_share(scale):
 
 
 @each(
-    ("kind", "changes", "message"),
+    ("kind", "key", "changes", "message"),
     [
-        ("models", {"published": None}, "params/models/bert-general.yaml: nothing is published .* scale 'paper'"),
-        ("scales", {"bodies": {}}, "params/scales/paper.yaml: bodies has no 'base', which model 'bert-general' needs"),
+        ("models", "bert-general", {"published": None},
+         "params/models/bert-general.yaml: nothing is published .* scale 'paper'"),
+        ("scales", "paper", {"bodies": {}},
+         "params/scales/paper.yaml: bodies has no 'base', which model 'bert-general' needs"),
     ],
-)
-def test_settings_that_cannot_be_resolved_are_refused(kind, changes, message):
-    def changed(asked: str, key: str, load=params.load):
-        return load(asked, key).model_copy(update=changes if asked == kind else {})
-
+)  # fmt: skip
+def test_settings_that_cannot_be_resolved_are_refused(kind, key, changes, message):
     with pytest.MonkeyPatch.context() as patch, pytest.raises(StudyError, match=message):
-        patch.setattr(params, "load", changed)
+        change_settings(patch, kind, key, **changes)
         params.load_pretraining("bert-general", "paper")

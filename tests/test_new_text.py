@@ -11,9 +11,9 @@ import shutil
 import pytest
 import torch
 from conftest import each
+from golden import write, write_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_encoders import FAMILIES, make
 from test_saved import work_on
 from tqdm import tqdm
 from transformers import AutoModelForTokenClassification, pipeline
@@ -30,14 +30,7 @@ ODD = ["aB.", " ", "\u2028", "\n", "\r", "e\u0301", "é", "\u0301", "😀", "x-1
 
 
 @pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("encoder") / "bert"
-    make(folder, "bert", FAMILIES["bert"])
-    return folder
-
-
-@pytest.fixture(scope="module")
-def keep(encoder, tmp_path_factory):
+def keep(bert, tmp_path_factory):
     """Return a function that fine-tunes on a made-up dataset, once per choice, and returns the saved model's folder."""
     folders = {}
 
@@ -45,7 +38,7 @@ def keep(encoder, tmp_path_factory):
         name = f"{key} {choice}"
         if name not in folders:
             folder = tmp_path_factory.mktemp("work")
-            work_on(folder, encoder, key, folds=1, **choice).run([1], folder / "saved")
+            work_on(folder, bert, key, folds=1, **choice).run([1], folder / "saved")
             folders[name] = folder / "saved"
         return folders[name]
 
@@ -206,11 +199,10 @@ def test_sentences_from_standard_input(run, every):
 
 
 def test_documents_in_every_input_format(run, every, tmp_path):
-    (tmp_path / "one.jsonl").write_text('{"id": "d", "text": "No\\nfever"}\n\n')
-    (tmp_path / "one.tsv").write_text('text\tid\n"No fever\td\n')
-    (tmp_path / "one.CSV").write_text('Id;Text;more\nd;"No ""x"", fever";\n\n')
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "d.txt").write_bytes(b"\xef\xbb\xbfNo\r\nfever")
+    write_files(tmp_path, {
+        "one.jsonl": '{"id": "d", "text": "No\\nfever"}\n\n', "one.tsv": 'text\tid\n"No fever\td\n',
+        "one.CSV": 'Id;Text;more\nd;"No ""x"", fever";\n\n', "notes/d.txt": b"\xef\xbb\xbfNo\r\nfever",
+    })  # fmt: skip
     entities = {}
     for name in ("one.jsonl", "one.tsv", "one.CSV", "notes"):
         status, out, _ = run("tag", "--model", every, tmp_path / name, "--format", "tsv")
@@ -229,9 +221,7 @@ def test_ids_are_unique_across_files(run, every, tmp_path):
         "x.txt": "\nfever\n",
         "other/x.txt": "fever\n\nfever\n",
     }
-    (tmp_path / "other").mkdir()
-    for name, content in files.items():
-        (tmp_path / name).write_text(content)
+    write_files(tmp_path, files)
     status, out, _ = run("tag", "--model", every, *(tmp_path / name for name in files))
     ids = [json.loads(line)["id"] for line in out.splitlines()]
     assert status == 0 and ids == ["a-1", "c-1", "d:2", "x-2", "x_2-1", "x_2-3"]
@@ -248,9 +238,8 @@ def test_a_pipe_given_as_a_file(run, every):
 
 
 def test_the_output_is_no_input_and_no_compressed_file(run, tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "a.txt").write_text("fever")
-    for path in (tmp_path / "notes", tmp_path / "notes" / "a.txt"):
+    note = write(tmp_path / "notes" / "a.txt", "fever")
+    for path in (tmp_path / "notes", note):
         _, _, err = run("tag", path, "-o", tmp_path / "notes" / ".." / "notes" / "a.txt")
         assert err.startswith("error: a.txt: the input")
     _, _, err = run("tag", tmp_path / "notes", "-o", tmp_path / "out.tsv.gz")
@@ -269,9 +258,7 @@ def test_pubtator_output_is_read_back_with_its_offsets(run, every, tmp_path):
 
 def test_brat_output_is_a_new_folder_of_texts_and_entities(run, every, tmp_path):
     text = "Fever\r\nand pain"
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "a.txt").write_bytes(text.encode())
-    (tmp_path / "notes" / "b.txt").write_bytes(b"")
+    write_files(tmp_path / "notes", {"a.txt": text, "b.txt": ""})
     command = ["tag", "--model", every, tmp_path / "notes", "--format", "brat"]
     assert run(*command, "-o", tmp_path / "out")[0] == 0
     lines = [line.split("\t") for line in (tmp_path / "out" / "a.ann").read_text().splitlines()]
@@ -295,15 +282,13 @@ def test_brat_output_is_a_new_folder_of_texts_and_entities(run, every, tmp_path)
         ("folder/a.md", b"text", "folder: no .txt files"),
     ],
 )
-def test_malformed_input_gives_one_line_and_no_output(run, every, tmp_path_factory, name, content, message):
-    folder = tmp_path_factory.mktemp("bad")
-    (folder / name).parent.mkdir(exist_ok=True)
-    (folder / name).write_bytes(content)
-    path = folder / name if name.startswith("a") else folder / "folder"
-    for options in ([], ["-o", folder / "out"]):
+def test_malformed_input_gives_one_line_and_no_output(run, every, tmp_path, name, content, message):
+    write(tmp_path / name, content)
+    path = tmp_path / name if name.startswith("a") else tmp_path / "folder"
+    for options in ([], ["-o", tmp_path / "out"]):
         status, out, err = run("tag", "--model", every, path, *options)
         assert status == 1 and out == "" and err.startswith("error: ") and message in err and err.count("\n") == 1
-    assert sorted(entry.name for entry in folder.iterdir()) == [name.split("/")[0]]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [name.split("/")[0]]
 
 
 def test_a_wrong_or_missing_model(run, keep, tagger, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import each
 from golden import write, write_files
+from made_runs import make_runs, write_result
 
 from lib import artefacts
 from lib.benchmarks import confusion, metrics, own_data
@@ -92,8 +93,7 @@ def test_pubtator(tmp_path):
     ],
 )  # fmt: skip
 def test_columns_of_a_table_decide_the_task(tmp_path, name, content, first, family, metric):
-    folder = tmp_path / str(abs(hash(content)))
-    data = read(folder, parts(name, content))
+    data = read(tmp_path, parts(name, content))
     assert load(data)[0] == first and (data.dataset.family, data.dataset.metric) == (family, metric)
     scores = data.dataset.score(load(data), [instance.gold for instance in load(data)])
     assert all(math.isclose(score, 100) for score in scores.values())
@@ -128,10 +128,8 @@ def test_columns_of_a_table_decide_the_task(tmp_path, name, content, first, fami
     ],
 )  # fmt: skip
 def test_bad_files_are_refused_with_file_line_and_advice(tmp_path, files, message):
-    folder = tmp_path / str(len([*tmp_path.iterdir()]))
-    folder.mkdir()
     with pytest.raises(StudyError, match=message):
-        read(folder, files)
+        read(tmp_path, files)
 
 
 def test_documents_stay_together_in_a_division_that_stays_the_same(tmp_path):
@@ -223,18 +221,15 @@ def test_a_changed_folder_stops_no_other_runs_of_an_encoder(own_outputs, tmp_pat
 def test_bad_data_are_refused_before_anything_is_written(own_outputs, tmp_path, capsys):
     write(tmp_path / "mine/train.csv", "text,label\na\n")
     assert cli.main(["evaluate", "--model", "bert-general", "--data", str(tmp_path / "mine"), "--scale", "smoke"]) == 1
-    assert (
-        capsys.readouterr().err
-        == "error: train.csv:2: expected 2 columns, found 1; is a quotation missing, or the file cut off?\n"
-    )
+    message = "train.csv:2: expected 2 columns, found 1; is a quotation missing, or the file cut off?"
+    assert capsys.readouterr().err == f"error: {message}\n"
     assert not (tmp_path / "outputs").exists()
     with pytest.raises(SystemExit):  # either a folder or registered datasets
         cli.main(["evaluate", "--model", "x", "--data", str(tmp_path), "--datasets", "bc2gm"])
 
 
 def test_own_results_are_no_part_of_the_study(own_outputs):
-    run = {"seed": 1, "fold": 1, "instances": {"train": 9}, "scores": {"accuracy": 50.0}}
-    result = {"model": "bert-general", "dataset": "own-x-1", "protocol": "gu", "main score": "accuracy", "runs": [run]}
-    artefacts.write_json(paths.results("smoke", "bert-general", "own-x-1", "gu"), result)
+    runs = make_runs([50.0], "accuracy", instances={"train": 9})
+    write_result(("bert-general", "own-x-1", "gu"), runs, score="accuracy")
     study = open_study("smoke")
     assert study.results().empty and study.results(own=True)["value"].tolist() == [50.0]

@@ -3,7 +3,8 @@
 import shutil
 
 import pytest
-from conftest import each
+from conftest import change_settings, each
+from golden import write, write_files
 
 from lib.benchmarks import datasets
 from lib.benchmarks.registry import DATASETS
@@ -14,12 +15,9 @@ from lib.study.published import find_run
 from lib.study.settings import FinetuningBudget, Protocol, VocabularySettings
 
 
-def test_every_file_loads():
-    assert all([params.load(kind, key) for key in params.keys(kind)] for kind in params.KINDS)
-
-
-def test_no_key_holds_the_separator_of_keys():
+def test_every_file_loads_and_no_key_holds_the_separator_of_keys():
     for kind in params.KINDS:
+        assert [params.load(kind, key) for key in params.keys(kind)]
         assert all("--" not in key for key in params.keys(kind))
 
 
@@ -110,16 +108,14 @@ def test_a_faulty_file_is_refused(tmp_path, text, message):
 @pytest.fixture
 def settings_folder(tmp_path, monkeypatch):
     """Yield a function that writes models into a temporary params/ folder."""
-    (tmp_path / "models").mkdir()
     monkeypatch.setattr(paths, "PARAMS", tmp_path)
     params.load.cache_clear()
 
-    def write(**models):
-        for key, text in models.items():
-            (tmp_path / "models" / f"{key}.yaml").write_text(text)
+    def write_models(**models):
+        write_files(tmp_path / "models", {f"{key}.yaml": text for key, text in models.items()})
 
-    shutil.copy(paths.ROOT / "params/models/bert-general.yaml", tmp_path / "models/whole.yaml")
-    yield write
+    write_models(whole=(paths.ROOT / "params/models/bert-general.yaml").read_text())
+    yield write_models
     params.load.cache_clear()
 
 
@@ -150,8 +146,7 @@ def test_a_model_inherits_the_settings_that_it_does_not_override(settings_folder
 def test_faulty_names_of_a_paper_are_refused(tmp_path, monkeypatch, old, new, message):
     text = (paths.ROOT / "params/papers/lee.yaml").read_text()
     assert old in text
-    (tmp_path / "papers").mkdir(exist_ok=True)
-    (tmp_path / "papers/lee.yaml").write_text(text.replace(old, new))
+    write(tmp_path / "papers/lee.yaml", text.replace(old, new))
     monkeypatch.setattr(paths, "PARAMS", tmp_path)
     with pytest.raises(StudyError, match=rf"lee.yaml.*{message}"):
         params.load.__wrapped__("tables", "lee-4")
@@ -282,10 +277,8 @@ def test_a_budgets_epochs_replace_steps_and_small_datasets_are_repeated():
 
 
 def test_start_markers_need_markers(monkeypatch):
-    protocol = params.load("protocols", "gu-markers-starts")
-    wrong = protocol.model_copy(update={"families": {"relations": {"mentions": "dummies", "encoding": "starts"}}})
-    monkeypatch.setattr(params, "load", lambda kind, key, real=params.load: (
-        wrong if key == "gu-markers-starts" else real(kind, key)))  # fmt: skip
+    wrong = {"relations": {"mentions": "dummies", "encoding": "starts"}}
+    change_settings(monkeypatch, "protocols", "gu-markers-starts", families=wrong)
     with pytest.raises(StudyError, match="encoding 'starts' is that of start markers"):
         open_study("paper").protocol("gu-markers-starts", "ddi")
 

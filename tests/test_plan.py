@@ -7,7 +7,8 @@ import sys
 from dataclasses import replace
 
 import pytest
-from conftest import each
+from conftest import change_settings, each
+from golden import write_files
 
 from lib import provenance
 from lib.benchmarks import datasets, registry
@@ -58,9 +59,7 @@ def test_a_model_pretrained_again_continues_one_of_its_own_seed():
 
 def test_each_source_file_is_a_job_of_its_own(monkeypatch, tmp_path):
     folder = tmp_path / "corpora" / "pubmed-baseline"
-    folder.mkdir(parents=True)
-    for number in range(10):
-        (folder / f"pubmed26n{number:04}.xml.gz").touch()
+    write_files(folder, {f"pubmed26n{number:04}.xml.gz": "" for number in range(10)})
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     graph = plan.Plan("paper", ["pubmed-gu"])
     files = graph.jobs["documents"]
@@ -143,9 +142,7 @@ def test_other_public_weights_or_another_first_dataset_rerun_fine_tuning(monkeyp
     states = [graph.state(*job)]
     monkeypatch.setitem(registry.DATASETS, "squad", replace(registry.lookup("squad"), version=9))
     states.append(graph.state(*job))
-    other_weights = params.load("models", "bert-general").model_copy(update={"revision": "0" * 40})
-    monkeypatch.setattr(params, "load", lambda kind, key, load=params.load: (
-        other_weights if key == "bert-general" else load(kind, key)))  # fmt: skip
+    change_settings(monkeypatch, "models", "bert-general", revision="0" * 40)
     states.append(graph.state(*job))
     assert states[0] != states[1] != states[2]
 

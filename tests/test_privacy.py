@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import LEFT_OUT, TINY, Study, each, keep_keys, keep_tables
+from golden import write_files
 from notebook_code import definitions
 
 from lib import artefacts, places
@@ -254,10 +255,8 @@ def failed_run(good_run) -> Run:
 
 
 def test_a_canary_anywhere_is_found(tmp_path):
-    (tmp_path / "deep/er").mkdir(parents=True)
-    (tmp_path / "deep/er/page.html").write_text("<td>患者QZCANARYmedsts</td>")
-    (tmp_path / "qzcanarymedsts.txt").touch()
-    (tmp_path / "clean.txt").write_text("In series 7 a drug was given.")
+    write_files(tmp_path, {"deep/er/page.html": "<td>患者QZCANARYmedsts</td>", "qzcanarymedsts.txt": "",
+                           "clean.txt": "In series 7 a drug was given."})  # fmt: skip
     write_gzip(tmp_path / "log.gz", b"cut off: qzcanary")
     write_zip(tmp_path / "log.zip", {"a/member": "qzcanarymedstsdrug3x"})
     pq.write_table(pa.table({"column": ["qzcanarymedsts"]}), tmp_path / "rows.parquet")

@@ -14,13 +14,12 @@ import golden
 import pyarrow.parquet as pq
 import pytest
 from conftest import each
+from golden import citation
 
-from lib.corpora import leakage
 from lib.corpora.readers import READERS
 from lib.corpora.records import Document, Heading
 from lib.errors import StudyError
 from lib.study import documents, open_study, params, paths
-from lib.study.study import read_mesh
 
 PACKED = {"plain": bytes, "gzip": lambda content: gzip.compress(content, mtime=0), "bzip2": bz2.compress}
 XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -28,14 +27,6 @@ PUBMED = (
     XML + '<!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle//EN" "https://dtd.nlm.nih.gov/pubmed.dtd">\n'
     "<PubmedArticleSet>\n{}</PubmedArticleSet>\n"
 )
-
-
-def citation(pmid: int, text: str, title: str = "T") -> str:
-    abstract = f"<Abstract><AbstractText>{text}</AbstractText></Abstract>" if text else ""
-    return (
-        f'<PubmedArticle><MedlineCitation><PMID Version="1">{pmid}</PMID><Article><Journal><Title>J</Title></Journal>'
-        f"<ArticleTitle>{title}</ArticleTitle>{abstract}</Article></MedlineCitation></PubmedArticle>\n"
-    )
 
 
 JATS = (
@@ -94,7 +85,7 @@ CITATIONS = PUBMED.format(
     '</History><ArticleIdList><ArticleId IdType="pubmed">7</ArticleId></ArticleIdList></PubmedData></PubmedArticle>\n'
     '<DeleteCitation><PMID Version="2">2</PMID></DeleteCitation>\n<PubmedBookArticle><BookDocument><PMID Version="1">3'
     "</PMID><Book><PubDate><Year>2001</Year><Month>Mar</Month></PubDate><BookTitle>Made up</BookTitle></Book>"
-    "<ArticleTitle>A chapter</ArticleTitle></BookDocument></PubmedBookArticle>\n" + citation(4, "Last.", title="")
+    "<ArticleTitle>A chapter</ArticleTitle></BookDocument></PubmedBookArticle>\n" + citation(4, "Last.")
 ).encode()  # fmt: skip
 HEADINGS = (Heading("D006801", "Humans"), Heading("D000818", "Animals", True), Heading("", "Iron & gold", True))
 MEDLINE_FILE = (
@@ -183,17 +174,6 @@ FORMATS = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def data(own_outputs, tmp_path, monkeypatch):
-    """Yield an empty data folder of the smoke scale, with an index of no test sentences."""
-    monkeypatch.setattr(paths, "MADE_UP", tmp_path / "data")
-    params.load.cache_clear()
-    paths.test_sentences("smoke").mkdir(parents=True)
-    pq.write_table(leakage.index_sentences([]), paths.test_sentences("smoke") / "index.parquet")
-    yield paths.MADE_UP
-    read_mesh.cache_clear()
-
-
 def write(folder, name: str, content: str | bytes, pack: str = "plain"):
     return golden.write(folder / name, PACKED[pack](content.encode() if isinstance(content, str) else content))
 
@@ -265,9 +245,9 @@ def test_a_damaged_byte(tmp_path, reader, pack):
 
 
 @each("key", params.keys("sources"))
-def test_a_source_file_without_documents_is_an_error(data, key):
+def test_a_source_file_without_documents_is_an_error(raw_data, key):
     source = params.load("sources", key)
-    path = write(data, source.files.replace("[!j]", "a").replace("*", "a"), b"", "gzip")
+    path = write(raw_data, source.files.replace("[!j]", "a").replace("*", "a"), b"", "gzip")
     message = "no documents in the file" if source.reader == "paragraphs" else ""
     with pytest.raises(StudyError, match=rf"^(.*, )?{path.name}:.*{message}"):
         documents.read_raw_file(open_study("smoke"), key, path.name)
@@ -449,10 +429,9 @@ def test_article_sets_of_e_utilities_and_default_namespaces(tmp_path):
         assert read("jats", write(tmp_path, "a.nxml", namespaced)) == (expected[:1], "")
 
 
-def test_macos_metadata_files_are_read_as_empty_documents(data):
+def test_macos_metadata_files_are_read_as_empty_documents(raw_data):
     members = {"x/._PMC1.nxml": b"\0\5\x16\7", "x/PMC1.nxml": ARTICLES[0], "__MACOSX/x/._PMC1.xml": b"\0"}
-    content = golden.tarred(members)
-    write(data / "corpora" / "pmc", "a.tar.gz", content)
+    write(raw_data / "corpora" / "pmc", "a.tar.gz", golden.tarred(members))
     assert documents.read_raw_file(open_study("smoke"), "pmc-jats", "a.tar.gz")["read"] == 3
     rows = pq.read_table(paths.documents("smoke", "pmc-jats", "a.tar.gz") / "documents.parquet").to_pylist()
     assert [(row["id"], row["characters"] > 0) for row in rows] == [

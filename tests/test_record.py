@@ -94,45 +94,28 @@ def test_links_of_a_page_lead_to_what_is_recorded_or_to_the_source():
     )
 
 
-def spoil_table(run):
-    paths.recorded(paths.table("laptop", "lee-4")).write_text('row,ours\n"a')
-
-
-def spoil_result(run):
-    paths.results("laptop", "bert-general", "ncbi-disease", "lee").write_text('{"runs": [')
-
-
-def spoil_page(run):
-    (run / "notebooks" / "40_biobert.ipynb").write_text("{half")
-
-
-def empty_cell(run):
-    results.write_csv(paths.table("laptop", "lee-4"), make_table(None, 70.0))
-
-
-def lose_column(run):
-    results.write_csv(paths.table("laptop", "lee-4"), make_table(79.0, 70.0).drop(columns="ours"))
-
-
-def fail(run):
-    artefacts.write_text(run / "failed" / "01_results_in_brief.ipynb", "x")
-
-
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("name", "content", "message"),
     [
-        (spoil_table, r"lee-4.csv: damaged \(.*\); restore or delete it"),
-        (spoil_result, r"bert-general--ncbi-disease--lee.json: damaged"),
-        (spoil_page, r"40_biobert.ipynb: damaged"),
-        (empty_cell, r"1 cells that the record fills would become empty, first in lee-4: NCBI, BioBERT, F1"),
-        (lose_column, r"2 cells that the record fills would become empty, first in lee-4: NCBI, BERT, F1"),
-        (fail, r"01_results_in_brief.ipynb: failed or was broken off; run it again, or delete it"),
-        (shutil.rmtree, r"nothing has been run at scale 'laptop': run ./run_all.sh laptop first"),
+        ("record/laptop/tables/lee-4.csv", 'row,ours\n"a', r"lee-4.csv: damaged \(.*\); restore or delete it"),
+        ("laptop/results/bert-general--ncbi-disease--lee.json", '{"runs": [',
+         r"bert-general--ncbi-disease--lee.json: damaged"),
+        ("laptop/notebooks/40_biobert.ipynb", "{half", r"40_biobert.ipynb: damaged"),
+        ("laptop/tables/lee-4.csv", make_table(None, 70.0).to_csv(index=False),
+         r"1 cells that the record fills would become empty, first in lee-4: NCBI, BioBERT, F1"),
+        ("laptop/tables/lee-4.csv", make_table(79.0, 70.0).drop(columns="ours").to_csv(index=False),
+         r"2 cells that the record fills would become empty, first in lee-4: NCBI, BERT, F1"),
+        ("laptop/failed/01_results_in_brief.ipynb", "x",
+         r"01_results_in_brief.ipynb: failed or was broken off; run it again, or delete it"),
+        ("laptop", None, r"nothing has been run at scale 'laptop': run ./run_all.sh laptop first"),
     ],
-)
-def test_a_refused_run_leaves_the_record_as_it_was(run, damage, message):
+)  # fmt: skip
+def test_a_refused_run_leaves_the_record_as_it_was(run, name, content, message):
     record.take_over("laptop")
-    damage(run)
+    if content:
+        artefacts.write_text(paths.output(name), content)
+    else:
+        shutil.rmtree(run)
     before = read_record()
     with pytest.raises(StudyError, match=message) as refused:
         record.take_over("laptop")

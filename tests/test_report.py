@@ -5,6 +5,7 @@ import re
 
 import nbformat
 import pytest
+from golden import write
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from lib import artefacts
@@ -15,9 +16,7 @@ SVG = '<svg width="9"><use><title>a point</title></use></svg>'
 
 def test_a_copy_that_another_process_is_still_writing_is_no_page(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
-    running = paths.output("smoke", "running", "20_finetune.ipynb")
-    running.parent.mkdir(parents=True)
-    running.write_text("{half")
+    running = write(paths.output("smoke", "running", "20_finetune.ipynb"), "{half")
     with open(running.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert report.collect_pages("smoke") == {}

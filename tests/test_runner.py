@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
+from notebook_code import write_question
 
 from lib import artefacts, parent, places
 from lib.errors import StudyError
@@ -16,20 +17,13 @@ from lib.study import params, paths, plan, runner
 @pytest.fixture
 def workshop(tmp_path, monkeypatch):
     """A folder with one small notebook, run at smoke scale."""
-    cells = [
-        nbformat.v4.new_markdown_cell("# What comes out?"),
-        nbformat.v4.new_code_cell(
-            'scale: str = "smoke"  # the scale\nnumber: int = 1  # a number\nrate: float = 0.5  # a rate',
-            metadata={"tags": ["parameters"]},
-        ),
-        nbformat.v4.new_code_cell("import os\nfrom lib.errors import StudyError\nprint(os.getcwd(), number)"),
-        nbformat.v4.new_code_cell('if number == 13:\n    raise StudyError("thirteen is not allowed")'),
-        nbformat.v4.new_code_cell("1 / (number - 7)"),
-    ]
-    (tmp_path / "notebooks").mkdir()
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-    nbformat.write(notebook, tmp_path / "notebooks" / "42_question.ipynb")
+    write_question(
+        tmp_path / "notebooks",
+        'scale: str = "smoke"  # the scale\nnumber: int = 1  # a number\nrate: float = 0.5  # a rate',
+        "import os\nfrom lib.errors import StudyError\nprint(os.getcwd(), number)",
+        'if number == 13:\n    raise StudyError("thirteen is not allowed")',
+        "1 / (number - 7)",
+    )
     params.load("scales", "smoke")
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
     monkeypatch.setattr(paths, "ROOT", tmp_path)
@@ -88,13 +82,11 @@ def test_a_failed_copy_is_kept_until_a_good_one_comes(workshop, number, message)
 def test_while_a_cell_runs_the_copy_holds_what_those_before_it_printed(workshop):
     path = paths.NOTEBOOKS / "42_question.ipynb"
     notebook = nbformat.read(path, as_version=4)
-    running = workshop / "running" / "42_question--a--b.ipynb"
+    running = str(workshop / "running" / "42_question--a--b.ipynb")
     notebook.cells += [
         nbformat.v4.new_code_cell("print(number * 1000 + 1)"),
         nbformat.v4.new_markdown_cell("Then:"),
-        nbformat.v4.new_code_cell(
-            f"import nbformat\nprint(nbformat.read({str(running)!r}, 4).cells[-3].outputs[0].text)"
-        ),
+        nbformat.v4.new_code_cell(f"import nbformat\nprint(nbformat.read({running!r}, 4).cells[-3].outputs[0].text)"),
     ]
     nbformat.write(notebook, path)
     printed = nbformat.read(run(3), as_version=4).cells[-1].outputs[0].text

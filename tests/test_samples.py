@@ -1,15 +1,12 @@
 """Tests of the comparison of two models on the same instances (page 71): McNemar's test, and which text is shown."""
 
 import dataclasses
-import json
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from conftest import each
+from made_runs import write_answers
 from notebook_code import definitions
 
-from lib import artefacts
 from lib.benchmarks import registry
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Labelled, Sentence
@@ -25,15 +22,8 @@ PREDICTED = {
 }  # an I that begins an entity counts as B
 
 
-def write_run(model: str, dataset: str, gold: list, predicted: list, seeds=(1,), fingerprint: str = "f") -> None:
-    runs = [{"seed": seed, "fold": 1, "fingerprint": "f"} for seed in seeds]
-    result = {"model": model, "dataset": dataset, "protocol": "gu", "runs": runs}
-    artefacts.write_json(paths.results("smoke", model, dataset, "gu"), result)
-    for seed in seeds:
-        path = paths.predictions("smoke", model, dataset, "gu", str(seed))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        table = pa.table({"gold": gold, "predicted": predicted})
-        pq.write_table(table.replace_schema_metadata({"record": json.dumps({"fingerprint": fingerprint})}), path)
+def write_run(model: str, dataset: str, gold: list, predicted: list, seeds="1", fingerprint: str = "f") -> None:
+    write_answers((model, dataset, "gu"), dict.fromkeys(seeds, (gold, predicted)), fingerprint)
 
 
 @each(("one", "other", "p"), [(0, 0, 1), (5, 0, 2 / 2**5), (1, 9, 2 * 11 / 2**10)])
@@ -54,8 +44,8 @@ def test_an_instance_is_right_as_a_whole():
 
 def test_one_row_per_dataset_and_seed_with_corrected_p(own_outputs):
     gold = [["a"]] * 10
-    write_run("g", "hoc", gold, [["b"]] * 10, seeds=(1, 2))
-    write_run("b", "hoc", gold, gold, seeds=(2, 1, 3))
+    write_run("g", "hoc", gold, [["b"]] * 10, seeds="12")
+    write_run("b", "hoc", gold, gold, seeds="213")
     write_run("g", "ncbi-disease", TAGS, PREDICTED["g"])
     table = CELLS.compare_all(STUDY, ONE, ONE.datasets)
     assert table["dataset"].tolist() == ["ncbi-disease", "hoc", "hoc"]

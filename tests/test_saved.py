@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from conftest import each
+from conftest import each, keep_calls
 from huggingface_hub import ModelCard
 from small_encoders import FAMILIES, make, make_t5
 from transformers import AutoConfig, AutoModelForTokenClassification, pipeline
@@ -61,10 +61,9 @@ def work_on(folder, encoder, key: str, machine: Machine | None = None, **changes
 
 @each(("kind", "key", "choice", "library"), KINDS)
 def test_a_saved_model_predicts_the_same_when_opened(encoders, tmp_path, kind, key, choice, library):
-    folder = tmp_path / kind / key / "-".join(choice)
-    work = work_on(folder, encoders / kind, key, folds=1, **choice)
-    (run,) = work.run([1], folder / "saved")["runs"]
-    model = saved.load_saved(folder / "saved")
+    work, folder = work_on(tmp_path, encoders / kind, key, folds=1, **choice), tmp_path / "saved"
+    (run,) = work.run([1], folder)["runs"]
+    model = saved.load_saved(folder)
     assert model.record["class"] == library and model.record["fingerprint"] == run["fingerprint"]
     instances, predicted = work.read_predictions(run)
     reloaded = model.predict(instances)
@@ -73,14 +72,14 @@ def test_a_saved_model_predicts_the_same_when_opened(encoders, tmp_path, kind, k
     if key == "bioasq-7b-factoid":  # its answers also have a probability
         reloaded, predicted = ([[answer[:3] for answer in ranked] for ranked in side] for side in (reloaded, predicted))
     assert reloaded == predicted
-    text = (folder / "saved" / "README.md").read_text()
+    text = (folder / "README.md").read_text()
     if library:
         assert f"It is a `{library}` of transformers" in text
-        assert AutoConfig.from_pretrained(folder / "saved").architectures == [library]
+        assert AutoConfig.from_pretrained(folder).architectures == [library]
     else:
         assert "transformers has no class that predicts the same" in text
         with pytest.raises(ValueError, match="opened by lib.finetuning.saved.load_saved"):
-            AutoModelForTokenClassification.from_pretrained(folder / "saved")
+            AutoModelForTokenClassification.from_pretrained(folder)
 
 
 def test_the_pipeline_of_transformers_predicts_the_same_for_pairs(encoders, tmp_path):
@@ -93,9 +92,7 @@ def test_the_pipeline_of_transformers_predicts_the_same_for_pairs(encoders, tmp_
 
 
 def test_the_best_on_the_development_set_is_saved_and_no_run_is_repeated(encoders, tmp_path, monkeypatch):
-    seeds = []
-    fit = finetuning.Finetuning.fit
-    monkeypatch.setattr(finetuning.Finetuning, "fit", lambda *a: seeds.append(a[3]) or fit(*a))
+    seeds = keep_calls(monkeypatch, finetuning.Finetuning, "fit", lambda *given: given[3])
     scores = {1: 10.0, 2: 30.0, 3: 20.0}
     monkeypatch.setattr(finetuning.Finetuning, "score_on_dev", lambda *_: scores[seeds[-1]])
     earlier = work_on(tmp_path, encoders / "bert", "ncbi-disease").run([1, 2])
@@ -173,8 +170,8 @@ def tagger(encoders, tmp_path_factory):
         (lambda folder: (folder / "tokenizer.json").unlink(), "damaged, or not whole"),
     ],
 )
-def test_a_folder_without_a_whole_model_is_refused(tagger, tmp_path_factory, damage, message):
-    folder = shutil.copytree(tagger, tmp_path_factory.mktemp("damaged") / "saved")
+def test_a_folder_without_a_whole_model_is_refused(tagger, tmp_path, damage, message):
+    folder = shutil.copytree(tagger, tmp_path / "saved")
     damage(folder)
     with pytest.raises(StudyError, match=message) as error:
         saved.load_saved(folder)

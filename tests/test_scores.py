@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from made_runs import make_runs, write_result
 from notebook_code import definitions
 
-from lib import artefacts
 from lib.benchmarks import registry
 from lib.study import figures, open_study, params, paths, results, scores
 
@@ -14,14 +14,10 @@ BLURB = ["bc5cdr-chem", "bc5cdr-disease", "ncbi-disease", "bc2gm", "jnlpba", "eb
          "biosses", "hoc", "pubmedqa", "bioasq-7b-yesno"]  # fmt: skip
 
 
-def write_result(dataset: str, values: list[float], collapsed: str = "") -> None:
+def write(dataset: str, values: list[float], collapsed: str = "") -> None:
     name = registry.lookup(dataset).main_score
-    runs = [
-        {"seed": seed, "fold": 1, "scores": {name: value}, "collapsed": collapsed,
-         "tokens": 10, "seconds": 2, "FLOPs": 5}
-        for seed, value in enumerate(values, 1)
-    ]  # fmt: skip
-    artefacts.write_json(paths.results("smoke", "m", dataset, "gu"), {"main score": name, "runs": runs})
+    runs = make_runs(values, name, collapsed=collapsed, tokens=10, seconds=2, FLOPs=5)
+    write_result(("m", dataset, "gu"), runs, score=name)
 
 
 def tabulate(*datasets: str, protocol: str = "gu", scale: str = "smoke") -> pd.DataFrame:
@@ -29,7 +25,7 @@ def tabulate(*datasets: str, protocol: str = "gu", scale: str = "smoke") -> pd.D
 
 
 def test_a_line_has_mean_interval_and_cost_or_why_it_is_missing(own_outputs):
-    write_result("ddi", [60.0, 70.0], collapsed="one answer only")
+    write("ddi", [60.0, 70.0], collapsed="one answer only")
     first, second = tabulate("ddi", "gad").to_dict("records")
     assert (first["ours"], first["ours_std"], first["n_seeds"], first["collapsed"]) == (65.0, 7.07, 2, 2)
     assert (first["tokens"], first["seconds"], first["FLOPs"]) == (20, 4, 10)
@@ -57,13 +53,13 @@ def test_references_are_the_best_printed_score_and_the_best_baselines(own_output
 def test_the_blurb_score_is_the_mean_over_task_types_and_needs_all_datasets(own_outputs):
     values = {"bc5cdr-chem": 90.0, "bc2gm": 80.0, "biosses": 95.0}
     for key, value in values.items():
-        write_result(key, [value])
+        write(key, [value])
     (part,) = scores.totals(open_study(), tabulate(*BLURB)).to_dict("records")
     assert (part["mean"], part["sets"], part["of"]) == ("BLURB score (gu-6)", 3, 13) and pd.isna(part["ours"])
     missing = part["missing"].split(", ")
     assert sorted([*missing, *values]) == sorted(BLURB)
     for key in missing:
-        write_result(key, [70.0])
+        write(key, [70.0])
     (whole,) = scores.totals(open_study(), tabulate(*BLURB)).to_dict("records")
     # datasets: 5 of entities, 1 of PICO, 3 of relations, 1 of similarity, 1 of documents, 2 of answers
     expected = [(90 + 70 + 70 + 80 + 70) / 5, 70, 70, 95, 70, 70]
@@ -71,11 +67,8 @@ def test_the_blurb_score_is_the_mean_over_task_types_and_needs_all_datasets(own_
 
 
 def test_pretrainings_of_a_model_are_compared_with_their_losses(own_outputs):
-    values = {"pubmedbert": 70.0, "pubmedbert.2": 72.0, "bert-general": 60.0}
-    for model, value in values.items():
-        run = {"seed": 1, "fold": 1, "scores": {"f1": value}, "instances": {"train": 9}}
-        result = {"model": model, "dataset": "bc2gm", "protocol": "gu", "main score": "f1", "runs": [run]}
-        artefacts.write_json(paths.results("weekend", model, "bc2gm", "gu"), result)
+    for model, value in {"pubmedbert": 70.0, "pubmedbert.2": 72.0, "bert-general": 60.0}.items():
+        write_result((model, "bc2gm", "gu"), make_runs([value], instances={"train": 9}), "weekend")
     losses = {"pubmedbert": 3.5, "pubmedbert.2": 3.25, "bert-general-half": 6.0}
     rows = [{"model": model, "held-out loss": loss} for model, loss in losses.items()]
     results.write_csv(paths.table("weekend", "pretrained"), rows)
@@ -95,10 +88,8 @@ def test_a_protocol_has_the_datasets_that_its_paper_prints_scores_of():
 
 @pytest.mark.parametrize(("score", "verdict"), [(78.31, "*not reached*, -0.01"), (78.32, "*reached*, +0.00")])
 def test_scores_are_compared_with_the_target_of_their_scale(own_outputs, score, verdict):
-    runs = [{"seed": seed, "fold": 1, "scores": {"f1": score + gap}, "collapsed": ""}
-            for seed, gap in enumerate((-1, 0, 1))]  # fmt: skip
-    result = {"main score": "f1", "runs": runs}
-    artefacts.write_json(paths.results("two-hours", "small-encoder", "ncbi-disease", "small-encoder"), result)
+    runs = make_runs([score - 1, score, score + 1], collapsed="")
+    write_result(("small-encoder", "ncbi-disease", "small-encoder"), runs, "two-hours")
     study = open_study("two-hours")
     sentences = scores.describe_target(study, scores.tabulate_runs(study, study.budget.panel_runs()))
     expected = f"Bio-ELECTRA prints 78.32 (its Table 4); small-encoder {score:.2f} ± 1.00 over 3 seeds, {verdict}."
@@ -120,11 +111,10 @@ def test_seeds_that_score_alike_are_drawn_without_an_interval():
 
 
 def test_scores_on_seen_and_unseen_names_are_compared_with_baselines(own_outputs):
-    run = {"fold": 1, "instances": {"train": 9}}
-    runs = [run | {"seed": n, "scores": {"f1": 70.0 + n}, "f1_seen": 80.0 + n, "f1_unseen": 50.0 + n} for n in (1, 2)]
-    result = {"dataset": "bc2gm", "protocol": "gu", "main score": "f1", "runs": runs}
+    runs = make_runs([71.0, 72.0], instances={"train": 9})
+    runs = [run | {"f1_seen": 80.0 + run["seed"], "f1_unseen": 50.0 + run["seed"]} for run in runs]
     for model in ("bert-random", "another"):
-        artefacts.write_json(paths.results("laptop", model, "bc2gm", "gu"), result | {"model": model})
+        write_result((model, "bc2gm", "gu"), runs, "laptop")
     unseen = {"dictionary": 5.0, "CRF": 60.0}
     rows = [(key, method, 60.0, 90.0, f1) for key in ("bc2gm", "s800") for method, f1 in unseen.items()]
     baselines = pd.DataFrame(rows, columns=["dataset", "method", "f1", "f1_seen", "f1_unseen"])

@@ -9,13 +9,6 @@ from lib.benchmarks.instances import Answer, Question, Span
 from lib.finetuning import spans
 from lib.finetuning.spans import LONGEST, rank_spans
 from lib.study import open_study
-from lib.vocabularies.learning import train_vocabulary
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    texts = ["who was it a b c d e iron zinc"] * 20
-    return train_vocabulary(lambda: texts, "wordpiece", 60, cased=False)
 
 
 def make_task(tokenizer, length=64):

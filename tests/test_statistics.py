@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import each
+from golden import write
 from notebook_code import definitions
 from scipy import stats
 
@@ -195,9 +196,7 @@ def test_the_error_of_one_slope_is_that_of_its_residuals():
 
 
 def test_damaged_results_are_named(own_outputs):
-    path = paths.results("laptop", "bert-general", "ncbi-disease", "lee")
-    path.parent.mkdir(parents=True)
-    path.write_text('{"runs": [')
+    write(paths.results("laptop", "bert-general", "ncbi-disease", "lee"), '{"runs": [')
     with pytest.raises(StudyError, match="bert-general--ncbi-disease--lee.json: damaged"):
         open_study("laptop").results()
 

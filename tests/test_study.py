@@ -14,6 +14,7 @@ import nbformat
 import pandas as pd
 import pytest
 from conftest import each, finish, jobs_started, outputs_in
+from golden import write
 
 from lib.study import cli, report, warm
 
@@ -304,8 +305,7 @@ def test_any_encoder_is_evaluated_by_papermill_or_with_one_command(study, tmp_pa
 
 def test_an_encoder_is_put_through_data_of_ones_own(study, tmp_path):
     rows = [f"{'babrer' if n % 2 else 'tevilolol'} in case {n},{'town' if n % 2 else 'drug'}" for n in range(24)]
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/train.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    write(tmp_path / "mine/train.csv", "\n".join(["text,label", *rows]) + "\n")
     words = ["evaluate", "--model", "bert-general", "--data", str(tmp_path / "mine"), "--scale", "smoke"]
     output = study.run(*words, "--protocol", "lee")
     (own,) = (study.outputs / "own-data").glob("own-mine-*")
@@ -339,8 +339,7 @@ def test_an_encoder_is_put_through_data_of_ones_own(study, tmp_path):
 )
 def test_a_wrong_evaluation_is_refused_before_anything_is_planned(finished_study, capsys, tmp_path, words, message):
     ours, bare = finished_study.outputs / "models/bert-general", tmp_path / "bare"
-    without = shutil.ignore_patterns("vocab.txt", "tokenizer*")
-    shutil.copytree(ours, bare, ignore=without, dirs_exist_ok=True)
+    shutil.copytree(ours, bare, ignore=shutil.ignore_patterns("vocab.txt", "tokenizer*"))
     words = [str(bare) if word == "BARE" else word for word in words]
     with outputs_in(finished_study.folder / "outputs"):
         assert cli.main(["evaluate", *words, "--scale", "smoke"]) == 1

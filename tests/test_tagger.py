@@ -8,7 +8,6 @@ import pytest
 import torch
 from golden import write
 from safetensors.torch import load_file
-from small_encoders import FAMILIES, make
 
 from lib.benchmarks import registry
 from lib.benchmarks.instances import Sentence
@@ -57,11 +56,10 @@ def test_sentences_left_out_of_training_are_counted(tagger, tmp_path):
     assert len(train) + left_out.total() == len(disease.load("train")) + len(species.load("train"))
 
 
-def test_a_tagger_is_made_scored_and_opened(tagger, tmp_path, monkeypatch):
-    make(tmp_path / "encoder", "bert", FAMILIES["bert"])
+def test_a_tagger_is_made_scored_and_opened(tagger, bert, tmp_path, monkeypatch):
     monkeypatch.setenv("STUDY_DATA", str(paths.MADE_UP))
     folder = str(tmp_path / "tagger")
-    assert tagger.main(["make", str(tmp_path / "encoder"), folder, "--epochs", "1", "--threads", "1"]) == 0
+    assert tagger.main(["make", str(bert), folder, "--epochs", "1", "--threads", "1"]) == 0
     assert tagger.main(["score", folder]) == 0
     with open(tmp_path / "tagger" / "scores.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

@@ -1,13 +1,11 @@
 """Tests of tagging: no gold tag is lost, however long the sentence and whatever the scheme."""
 
-import pytest
 from conftest import each
 
 from lib.benchmarks import bio, metrics, registry
 from lib.benchmarks.instances import Sentence
 from lib.finetuning import tagging
 from lib.study import open_study
-from lib.vocabularies.learning import train_vocabulary
 
 BIO = [
     ["O", "B-D", "I-D", "I-D", "O"],
@@ -17,21 +15,12 @@ BIO = [
 ]
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
-    texts = ["aspirin relieves pain in w x y z"] * 20
-    return train_vocabulary(lambda: texts, "wordpiece", 60, cased=False)
-
-
-@pytest.fixture(scope="module")
-def sentences():
-    filler = ["w", "x", "y", "z"]
-    return [
-        Sentence(["aspirin", "relieves", "pain"], ["B-Drug", "O", "O"]),
-        # Its entity lies far beyond a sequence of 16 tokens.
-        Sentence(filler * 15 + ["aspirin", "z"], ["O"] * 60 + ["B-Drug", "O"]),
-        Sentence(["aspirin" * 9, "w"], ["B-Drug", "O"]),  # a single word longer than a sequence
-    ]
+SENTENCES = [
+    Sentence(["aspirin", "relieves", "pain"], ["B-Drug", "O", "O"]),
+    # Its entity lies far beyond a sequence of 16 tokens.
+    Sentence([*"wxyz"] * 15 + ["aspirin", "z"], ["O"] * 60 + ["B-Drug", "O"]),
+    Sentence(["aspirin" * 9, "w"], ["B-Drug", "O"]),  # a single word longer than a sequence
+]
 
 
 def make_task(tokenizer, sentences, scheme="BIO", dataset="ncbi-disease", length=16):
@@ -65,27 +54,27 @@ def test_schemes_by_hand_and_back():
 
 
 @each("scheme", ["BIO", "BIOUL", "IO"])
-def test_every_gold_tag_survives_the_length_limit(tokenizer, sentences, scheme):
-    task = make_task(tokenizer, sentences, scheme)
-    sequences = task.encode(sentences)
+def test_every_gold_tag_survives_the_length_limit(tokenizer, scheme):
+    task = make_task(tokenizer, SENTENCES, scheme)
+    sequences = task.encode(SENTENCES)
     assert task.cut == 1  # the word longer than a sequence loses its end, which is counted
-    assert all(len(sequence.tokens) <= 16 for sequence in sequences) and len(sequences) > len(sentences)
-    scores = metrics.entity_scores([sentence.tags for sentence in sentences], predict_gold(task, sentences))
+    assert all(len(sequence.tokens) <= 16 for sequence in sequences) and len(sequences) > len(SENTENCES)
+    scores = metrics.entity_scores([sentence.tags for sentence in SENTENCES], predict_gold(task, SENTENCES))
     assert (scores["f1"], scores["gold entities"]) == (100, 3)
     batch = task.collate(sequences[:3])
     assert task.read(batch["labels"], sequences[:3]) == [sequence.target for sequence in sequences[:3]]
 
 
-def test_labels_are_at_first_tokens_only(tokenizer, sentences):
-    task = make_task(tokenizer, sentences, length=32)
-    batch = task.collate(task.encode(sentences[:1]))
+def test_labels_are_at_first_tokens_only(tokenizer):
+    task = make_task(tokenizer, SENTENCES, length=32)
+    batch = task.collate(task.encode(SENTENCES[:1]))
     assert batch["words"].sum() == 3
     tokens = tokenizer.convert_ids_to_tokens(batch["input_ids"][0][batch["positions"][0]])
     assert [token[0] for token in tokens] == ["a", "r", "p"] and not any(piece.startswith("##") for piece in tokens)
 
 
-def test_a_type_that_training_lacks_cannot_be_found(tokenizer, sentences):
-    task = make_task(tokenizer, sentences)
+def test_a_type_that_training_lacks_cannot_be_found(tokenizer):
+    task = make_task(tokenizer, SENTENCES)
     new_sentences = [Sentence(["w", "x"], ["B-Gene", "B-Drug"])]
     assert predict_gold(task, new_sentences) == [["O", "B-Drug"]]
 

@@ -19,16 +19,8 @@ LONG = "One two three four five six seven eight nine ten eleven"  # long enough 
 ANOTHER = LONG.replace("One", "Another")
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    """Clear the cache of test texts before and after each test."""
-    dataset_texts.test_texts.cache_clear()
-    yield
-    dataset_texts.test_texts.cache_clear()
-
-
 @pytest.fixture
-def folder(own_outputs, tmp_path, monkeypatch):
+def folder(fresh, own_outputs, tmp_path, monkeypatch):
     """Return the laptop scale's data folder, which is empty, and redirect its outputs."""
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
     return tmp_path / "data"
@@ -96,7 +88,7 @@ def test_all_folds_are_read_and_squad_has_its_development_set(folder):
     assert dataset_texts.tests_at_hand(LAPTOP).keys() == {"squad"}  # a dataset that lacks a fold is left out
 
 
-def test_every_made_up_test_set_has_natural_texts(smoke_data):
+def test_every_made_up_test_set_has_natural_texts(fresh, smoke_data):
     texts = dataset_texts.test_texts(open_study("smoke"))
     for key, dataset in registry.DATASETS.items():
         assert key in texts or "test" not in dataset.files or key.endswith("-blurb"), key
@@ -158,10 +150,9 @@ def test_test_sets_that_differ_from_the_record_are_named(folder):
     dataset_texts.write_index(LAPTOP)
     assert dataset_texts.count_sets(LAPTOP) == [{"dataset": "bc2gm", "texts": 1}, {"dataset": "jnlpba", "texts": 1}]
     recorded = paths.recorded(paths.table("laptop", "test-sets"))
-    recorded.parent.mkdir(parents=True)
-    recorded.write_text("dataset,texts\nbc2gm,1\njnlpba,1\n")
+    write(recorded, "dataset,texts\nbc2gm,1\njnlpba,1\n")
     assert dataset_texts.compare_sets(LAPTOP) == ""
-    recorded.write_text("dataset,texts\nmednli,1\njnlpba,1\nddi,4\n")
+    write(recorded, "dataset,texts\nmednli,1\njnlpba,1\nddi,4\n")
     note = "2 test sets are at hand, and the record was made with 3: without ddi, mednli; with bc2gm. Other documents"
     assert dataset_texts.compare_sets(LAPTOP).startswith(note)
 

@@ -7,18 +7,17 @@ import pytest
 from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import BertTokenizer
+from small_encoders import make_wordpiece
 
 from lib import artefacts
 from lib.errors import StudyError
 from lib.pretraining import tokens
 from lib.study import open_study
 from lib.study.vocabularies import Vocabulary
-from lib.vocabularies.special_tokens import SPECIAL
 
 FEW = settings(max_examples=40, deadline=None, derandomize=True)
 WORDS = [f"word{letter}" for letter in "abcdefghij"]
-TOKENIZER = BertTokenizer(vocab={piece: i for i, piece in enumerate([*SPECIAL, *WORDS])}, do_lower_case=False)
+TOKENIZER = make_wordpiece(*WORDS)
 SEP = TOKENIZER.sep_token_id
 TEXTS = [" ".join(WORDS[i % 10] for i in range(n, n + 2 + n % 7)) for n in range(400)]
 
@@ -79,13 +78,12 @@ def test_tokens_are_written_again_only_when_text_or_vocabulary_change(own_output
     assert pack() == 1
     state.content = "2"
     assert pack() == 2
-    state.tokenizer = BertTokenizer(vocab=TOKENIZER.get_vocab() | {"more": len(TOKENIZER)}, do_lower_case=False)
+    state.tokenizer = make_wordpiece(*WORDS, "more")
     assert pack() == 3
 
 
 def test_a_large_vocabulary_has_wide_ids(tmp_path):
-    more = {f"extra{i}": i for i in range(len(TOKENIZER), 2**16 + 1)}
-    large = BertTokenizer(vocab=TOKENIZER.get_vocab() | more, do_lower_case=False)
+    large = make_wordpiece(*WORDS, *(f"extra{i}" for i in range(len(TOKENIZER), 2**16 + 1)))
     packed = pack(tmp_path, [*TEXTS, f"extra{2**16} extra{2**16}"] * 3, large)
     assert packed["train"].ids.dtype == np.uint32
     assert max(split.ids.max() for split in packed.values()) == 2**16

@@ -1,18 +1,14 @@
 """Two versions of a dataset: shared instances, their labels and scores, checked by hand; some facts about real ones."""
 
 import pytest
-from golden import make_masked
+from golden import make_masked, tagged
 from notebook_code import definitions
 
 from lib.benchmarks.datasets import Dataset
-from lib.benchmarks.instances import Labelled, Sentence
+from lib.benchmarks.instances import Labelled
 from lib.study import open_study
 
 PAGE = definitions("91_protocols", "NEGATIVE", "SHARED", "ELSEWHERE", "AGREE", "ANSWERS", "TRIVIAL")
-
-
-def tagged(text: str, tags: str) -> Sentence:
-    return Sentence(text.split(), tags.split())
 
 
 def measure(family: str, metrics: tuple[str, str], first: dict, second: dict, **options) -> dict[str, dict]:

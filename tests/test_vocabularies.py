@@ -2,13 +2,10 @@
 
 import io
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 import sentencepiece
-from conftest import each, outputs_in
+from conftest import change_settings, each, outputs_in, run_python
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertTokenizer, PreTrainedTokenizerFast
 
@@ -111,18 +108,9 @@ def build(corpus: str) -> None:
 
 
 def test_training_gives_the_same_vocabulary_on_any_number_of_cores(some_text):
-    found = set()
-    for cores in ("1", "2"):
-        done = subprocess.run(
-            [sys.executable, "-c", TRAIN, str(some_text)],
-            env=os.environ | {"RAYON_NUM_THREADS": cores},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        found.add(done.stdout)
-    assert len(found) == 1
-    assert len(set(found.pop().split())) == 6  # algorithm and casing matter
+    one, two = (run_python(TRAIN, str(some_text), RAYON_NUM_THREADS=cores) for cores in "12")
+    assert one == two
+    assert len(set(one.split())) == 6  # algorithm and casing matter
 
 
 @pytest.mark.parametrize(("kind", "cased"), [("bpe", True), ("unigram", False)])
@@ -164,8 +152,7 @@ def test_the_core_is_repeated_to_the_size_of_the_satellite():
 
 
 def test_an_amplified_vocabulary_keeps_more_words_of_its_core(smoke_data, monkeypatch):
-    small, load = params.load("scales", "smoke").model_copy(update={"vocabulary_size": 260}), params.load
-    monkeypatch.setattr(params, "load", lambda kind, key: small if kind == "scales" else load(kind, key))
+    change_settings(monkeypatch, "scales", "smoke", vocabulary_size=260)
     for corpus in ("pubmed-small", "wiki-books"):
         build(corpus)
     open_tokenizer.cache_clear()

@@ -10,6 +10,7 @@ import time
 
 import nbformat
 import pytest
+from notebook_code import write_question
 
 from lib.study import graph, paths, warm
 
@@ -127,17 +128,7 @@ plt.plot([1, 2, number]);"""
 
 
 def write_notebook(folder, *more: str) -> None:
-    parameters = 'scale: str = "smoke"\nplace: str = ""\nnumber: int = 3'
-    notebook = nbformat.v4.new_notebook(
-        cells=[
-            nbformat.v4.new_markdown_cell("# What comes out?"),
-            nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]}),
-            *(nbformat.v4.new_code_cell(code) for code in (CODE, *more)),
-        ],
-        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-    )
-    (folder / "notebooks").mkdir()
-    nbformat.write(notebook, folder / "notebooks/42_question.ipynb")
+    write_question(folder / "notebooks", 'scale: str = "smoke"\nplace: str = ""\nnumber: int = 3', CODE, *more)
     (folder / "params").symlink_to(paths.ROOT / "params")
     shutil.copytree(paths.ROOT / "lib", folder / "lib")  # because the study's root is the folder of its lib
 

@@ -3,29 +3,17 @@
 import pytest
 import torch
 from conftest import each
+from small_encoders import BODY, learn_tokenizer
 
 from lib.benchmarks import registry
 from lib.benchmarks.instances import Labelled, Mention, Pair, Relation
 from lib.errors import StudyError
 from lib.finetuning import texts
 from lib.modeling import models
-from lib.modeling.shape import Body
 from lib.study import open_study
-from lib.vocabularies.learning import train_vocabulary
 
-BODY = Body(layers=1, hidden=32, heads=2, intermediate=64, embedding=16)
 TEXT = "we gave iron and then zinc to all"
 RELATION = Relation("1", TEXT, Mention("a", "DRUG", 8, 12), Mention("b", "DRUG", 22, 26), "DDI-int")
-
-
-def make_tokenizer():
-    lines = [TEXT, "@DRUG$ @GENE$", "a b c d e"] * 20
-    return train_vocabulary(lambda: lines, "wordpiece", 90, cased=False)
-
-
-@pytest.fixture
-def tokenizer():
-    return make_tokenizer()
 
 
 def make_task(tokenizer, dataset, train, length=64, protocol="gu", **changes):
@@ -55,7 +43,7 @@ def show(tokenizer, sequence, positions=None) -> str:
     ],
 )  # fmt: skip
 def test_the_seven_settings_of_table_14(protocol, text, spans):
-    tokenizer = make_tokenizer()
+    tokenizer = learn_tokenizer()  # the markers of an earlier value are no tokens of this one
     encoder = models.encoder_of(models.build_model("bert", BODY, len(tokenizer), 64, 0.0))
     task = make_task(tokenizer, "ddi", [RELATION], protocol=protocol)
     (sequence,) = task.encode([RELATION])

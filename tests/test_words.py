@@ -8,14 +8,6 @@ from transformers import PreTrainedTokenizerFast
 
 from lib.errors import StudyError
 from lib.vocabularies import words
-from lib.vocabularies.learning import train_vocabulary
-
-TEXTS = ["Aspirin and naloxone reduce the risk of thrombosis", "the risk of aspirin is low"] * 20
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return train_vocabulary(lambda: TEXTS, "wordpiece", 80, cased=False)
 
 
 class Spaces:
@@ -83,7 +75,7 @@ def test_two_instances_fewer_with_as_many_tokens():
 
 
 def test_shares_of_unknown_and_cut_words(tokenizer):
-    assert words.measure_words(tokenizer, TEXTS, "mine") == (0.0, 0.0)
+    assert words.measure_words(tokenizer, ["Aspirin and naloxone reduce", "the risk"], "mine") == (0.0, 0.0)
     assert words.measure_words(tokenizer, ["the risk of aspirin is low " * 5, "Ω stoa"], "mine") == (1 / 32, 1 / 32)
     with pytest.raises(StudyError, match="^mine: 50% of its words hold a token that the voc"):
         words.measure_words(tokenizer, ["Ω risk"], "mine")

@@ -4,8 +4,8 @@ import math
 
 import pandas as pd
 import pytest
+from made_runs import make_runs
 from notebook_code import definitions
-from small_encoders import SIZE, make
 
 from lib import artefacts
 from lib.benchmarks import conll
@@ -18,17 +18,12 @@ PAGE = definitions("92_plan")
 LAPTOP = open_study("laptop")
 
 
-def make_result(*scores: float, seconds: float) -> dict:
-    runs = [{"seed": seed, "seconds": seconds, "scores": {"f1": score}} for seed, score in enumerate(scores, 1)]
-    return {"main score": "f1", "runs": runs}
-
-
 @pytest.fixture
 def lines(monkeypatch):
     """Return a plan of three runs: two models on one dataset, one of them finished, and a model on another."""
-    finished = {("pubmedbert", "gad", "gu"): make_result(60.0, 62.0, 64.0, seconds=120)}
-    monkeypatch.setattr(results, "read_result", lambda scale, *run: finished.get(run))
     runs = [("pubmedbert", "gad", "gu"), ("bert-general", "gad", "gu"), ("pubmedbert", "hoc", "gu")]
+    finished = {runs[0]: {"main score": "f1", "runs": make_runs([60.0, 62.0, 64.0], seconds=120)}}
+    monkeypatch.setattr(results, "read_result", lambda scale, *run: finished.get(run))
     table = pd.DataFrame(PAGE.plan_finetuning(LAPTOP, runs))
     return table.assign(**{"minutes planned": table["minutes each"] * table["runs planned"]})
 
@@ -57,11 +52,10 @@ def test_the_tokens_of_a_model_are_its_own_share():
     assert PAGE.count_tokens(LAPTOP, "bert-general-pubmed") == pytest.approx(whole / 2, rel=0.01)
 
 
-def test_the_tokens_that_fine_tuning_reads(tmp_path):
+def test_the_tokens_that_fine_tuning_reads(bert, tmp_path):
     (tmp_path / "train.tsv").write_text("pain\tB\npain\tO\nfever\tO\n\n" * 300)
     notes = Dataset("mine", "My notes", "tagging", "pains", "entity-f1", conll.read_conll, {"train": ("train.tsv",)})
-    make(tmp_path / "encoder", "bert", SIZE)
-    arguments = load_encoder(tmp_path / "encoder"), notes.at(tmp_path)
+    arguments = load_encoder(bert), notes.at(tmp_path)
     settings = FinetuningSettings(epochs=[2, 4], batch_size=[16], learning_rate=[1e-3], warmup=0.1, weight_decay=0.0,
                                   dropout=0.1, max_length=32)  # fmt: skip
     assert workload.count_read_tokens(*arguments, settings) == 3 * 300 * 5  # three words, [CLS] and [SEP]
