@@ -183,6 +183,6 @@ def test_findings_summarize_every_comparison_that_has_rows(monkeypatch):
 def test_the_page_needs_no_run_of_its_own():
     """All that it reads is made for tables and panels anyway."""
     planned = plan.Plan("smoke", [*params.keys("tables"), "33"])
-    needed = planned.read_by_page("91_protocols")["finetune"]
+    needed = planned.reads("page", "91_protocols")["finetune"]
     assert {*needed} <= {*planned.jobs["finetune"]}
     assert ("bioalbert-base1", "naseem", "tagging") in needed

@@ -25,6 +25,7 @@ from lib.finetuning.new_text import Entity
 from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling.loading import load_encoder
 from lib.study import anew, exploring, open_study, paths
+from lib.study.runnable import Runnable
 from lib.study.study import Study
 from lib.vocabularies.tokenization import load_wordpiece
 
@@ -123,7 +124,8 @@ def test_the_tagger_is_trained_once_for_an_encoder_and_kept(study, make_encoder,
     card = (folder / "README.md").read_text()
     assert f"| chosen | {exploring.CHOSEN} |" in card and "the only run" in card and "learning rate 0.002" in card
 
-    again = SimpleNamespace(scale="smoke", study=study, asked={"explored": [(folder.parent.name,)]})
+    asked = {"explored": [(folder.parent.name,)]}
+    again = SimpleNamespace(scale="smoke", runnable=Runnable("smoke"), asked=asked)
     anew.forget_targets(again)
     assert exploring.keep_tagger(study, source) == (folder, True)
 
