@@ -1,16 +1,16 @@
-# The study as a graph of jobs, one rule per stage. A job is a notebook run by papermill (lib/study/runner.py) or a step
+# The study as a graph of jobs, one rule per stage. A job is a notebook run by papermill (lib/running/runner.py) or a step
 # of lib. ./run_all.sh starts the graph and gives it the scale and the targets.
 #
 # A job's output here is its receipt, outputs/<scale>/done/<stage>/<keys>, which names what it made. Texts, weights and
 # results are not outputs, because Snakemake deletes outputs before it reruns a job and when a job fails.
 from lib.study import receipts
-from lib.study.page_jobs import PAGES
-from lib.study.plan import KEY, ON_GPUS, Plan
+from lib.running.page_jobs import PAGES
+from lib.running.plan import KEY, ON_GPUS, Plan
 
 plan = Plan(config["scale"], config["targets"])  # every job that the targets need, by stage
 budget = plan.study.budget
-STEP = "exec python -SP lib/study/submit.py "
-RUN = f"{STEP}lib.study.runner {plan.scale} {{output}} {{params.notebook}} "  # rules add what it makes, and its keys
+STEP = "exec python -SP lib/running/submit.py "
+RUN = f"{STEP}lib.running.runner {plan.scale} {{output}} {{params.notebook}} "  # rules add what it makes, and its keys
 
 
 def done(jobs):  # the receipts of jobs
@@ -148,7 +148,7 @@ rule table:  # a published table or figure with our results beside it
         RUN + "tables/{wildcards.table}.csv {params.key}"
 
 
-rule page:  # pages that take no key, the first to the last; lib/study/page_jobs.py lists them and what they read
+rule page:  # pages that take no key, the first to the last; lib/running/page_jobs.py lists them and what they read
     input:
         read("page"),
     output:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the environment when there is none, then hands on to the study's command line (lib/study/cli.py).
+# Makes the environment when there is none, then hands on to the study's command line (lib/running/cli.py).
 #   PYTHON=python3.12                the Python that makes the environment (3.11 to 3.13)
 #   TORCH="torch==2.13.0 --index-url ..."  what pip installs as torch, for a CUDA build or an index of your own;
 #                                    without it a CPU build, where the index in use has one
@@ -63,4 +63,4 @@ if [ ! -x "$python" ] || [ "$have" != "$wanted" ] || [ "${TORCH:-$have_torch}" !
     TORCH="${TORCH:-$have_torch}" "$python" -P "$root/lib/installing.py" "$TORCH_VERSION"
     printf '%s\n' "$wanted" "${TORCH:-$have_torch}" >"$stamp"
 fi
-exec "$python" -P -m lib.study.cli "$@"
+exec "$python" -P -m lib.running.cli "$@"

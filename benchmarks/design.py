@@ -19,7 +19,8 @@ import pandas as pd
 
 from benchmarks import verdict_rule
 from lib import statistics
-from lib.study import claims, open_study, pairs, params, paths, record, results
+from lib.running import record
+from lib.study import claims, open_study, pairs, params, paths, results
 
 SCALE = "weekend"
 PAGE = paths.ROOT / "docs" / "measurement.md"

@@ -66,7 +66,7 @@ def wait(clone: Path, words: tuple[str, ...] | None) -> float:
 
     Raises RuntimeError if the command fails.
     """
-    command = ["-c", TABLES] if words is None else ["-m", "lib.study.cli", *words]
+    command = ["-c", TABLES] if words is None else ["-m", "lib.running.cli", *words]
     start = time.perf_counter()
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     if words != ("test",):  # tests run copies of lib, which this would hide

@@ -20,7 +20,8 @@ import yaml
 
 from lib import artefacts
 from lib.corpora import leakage
-from lib.study import dataset_texts, papers, params, paths, warm
+from lib.running import warm
+from lib.study import dataset_texts, papers, params, paths
 from lib.study.study import read_mesh
 
 TINY = """\
@@ -88,7 +89,8 @@ IN_COPIES = {"HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": ""}
 # The command line without building the report; it still prints where the report would be, as unchanged.
 WITHOUT_REPORT = """
 import sys
-from lib.study import cli, paths, report
+from lib.running import cli, report
+from lib.study import paths
 report.build_report = lambda scale: (paths.output(scale, "report", "index.html"), False)
 sys.exit(cli.main({}))
 """
@@ -160,16 +162,16 @@ class Study:
 
     def start(self, *words: str) -> subprocess.Popen:
         """The study's command line in this copy, as run_all.sh calls it."""
-        return self.start_python("-m", "lib.study.cli", *words)
+        return self.start_python("-m", "lib.running.cli", *words)
 
     def start_code(self, code: str) -> subprocess.Popen:
         """Lines of Python that read this copy, one such program at a time, in a child of the warm parent."""
         (self.folder / "program.py").write_text(code)
-        return self.start_python("-SP", "lib/study/submit.py", "program")
+        return self.start_python("-SP", "lib/running/submit.py", "program")
 
     def run(self, *words: str, fails: bool = False) -> str:
         """Run to the end, in a child of the warm parent, which has imported what takes long; what was printed."""
-        return finish(self.start_python("-SP", "lib/study/submit.py", "lib.study.cli", *words), fails)
+        return finish(self.start_python("-SP", "lib/running/submit.py", "lib.running.cli", *words), fails)
 
     def run_without_report(self, *words: str, fails: bool = False) -> str:
         """Run as `run` does, but build no report, for tests that read none; what was printed."""

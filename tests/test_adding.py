@@ -12,7 +12,8 @@ from lib.study import paths
 
 CHECK = """
 import json
-from lib.study import open_study, plan, published, results
+from lib.running import plan
+from lib.study import open_study, published, results
 study = open_study("paper")
 wanted = plan.Plan("smoke", ["pubmedbert-many-masks", "lee-appendix-1", "masks-2"])
 print(json.dumps({

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from conftest import change_settings
 
-from lib.study import open_study, params, plan, published, results, tables
+from lib.running import plan
+from lib.study import open_study, params, published, results, tables
 from lib.study.settings import Substitutes
 from lib.study.study import Study
 

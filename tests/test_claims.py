@@ -12,19 +12,8 @@ from conftest import each
 from lib import statistics
 from lib.benchmarks.definitions import ENTITIES, WORD_ACCURACY, WORDS
 from lib.errors import StudyError
-from lib.study import (
-    claim_tests,
-    claims,
-    open_study,
-    page_jobs,
-    pairs,
-    params,
-    paths,
-    published,
-    results,
-    tables,
-    trends,
-)
+from lib.running import page_jobs
+from lib.study import claim_tests, claims, open_study, pairs, params, paths, published, results, tables, trends
 from lib.study.claim_tests import faster
 from lib.study.claims import Claim
 from lib.study.pairs import Pairs, all_of, paired

@@ -13,7 +13,8 @@ from golden import write
 
 from lib import errors
 from lib.errors import StudyError
-from lib.study import cli, downloads, graph, paths, plan
+from lib.running import cli, graph, plan
+from lib.study import downloads, paths
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from notebook_code import definitions as read_cells
 from lib.benchmarks import definitions, registry
 from lib.benchmarks.definitions import ENTITIES, RECORDED, WORD_ACCURACY, WORDS, list_pairs, score_by
 from lib.benchmarks.metrics import METRICS
-from lib.study import open_study, params, paths, plan, published, results
+from lib.running import plan
+from lib.study import open_study, params, paths, published, results
 
 PAGE = read_cells("91_protocols", "AGREE", "ANSWERS", "COMPARED")
 

@@ -18,7 +18,8 @@ from lib.modeling import models
 from lib.modeling.shape import Body
 from lib.pretraining import blocks, masking, mixing, objectives, tokens
 from lib.progress import Progress
-from lib.study import cli, parsing, paths, plan
+from lib.running import cli, plan
+from lib.study import parsing, paths
 from lib.training import training
 from lib.training.optimization import Optimization
 

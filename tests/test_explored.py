@@ -24,8 +24,9 @@ from lib.errors import StudyError
 from lib.finetuning.new_text import Entity
 from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling.loading import load_encoder
-from lib.study import anew, exploring, open_study, paths
-from lib.study.runnable import Runnable
+from lib.running import anew
+from lib.running.runnable import Runnable
+from lib.study import exploring, open_study, paths
 from lib.study.study import Study
 from lib.vocabularies.tokenization import load_wordpiece
 

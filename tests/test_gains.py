@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from notebook_code import definitions
 
-from lib.study import gains, open_study, page_jobs, plan
+from lib.running import page_jobs, plan
+from lib.study import gains, open_study
 from lib.study.study import Study
 
 PAGE = definitions("05_what_pretraining_buys")

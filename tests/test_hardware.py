@@ -4,7 +4,8 @@ import pytest
 from notebook_code import definitions
 
 from lib.errors import StudyError
-from lib.study import hardware, open_study, page_jobs, params, parsing
+from lib.running import page_jobs
+from lib.study import hardware, open_study, params, parsing
 
 PAGE = definitions("92_cost")
 PAPERS = open_study("paper")

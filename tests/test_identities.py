@@ -9,10 +9,10 @@ from lib import provenance
 from lib.finetuning import finetuning
 from lib.pretraining import embeddings, pretraining, tokens
 from lib.pretraining.plan import Pretraining
+from lib.running.runnable import Runnable
+from lib.running.stages import STAGES
 from lib.study import classifiers, open_study, params, paths
 from lib.study.corpora import Corpus
-from lib.study.runnable import Runnable
-from lib.study.stages import STAGES
 from lib.study.vocabularies import Vocabulary
 
 CHOSEN = ("epochs", "batch_size", "learning_rate")

@@ -13,7 +13,8 @@ from notebook_code import definitions
 from lib import artefacts
 from lib.benchmarks import registry
 from lib.errors import StudyError
-from lib.study import cli, leaderboard, open_study, parsing, paths, result_files, results, runner, scores, show
+from lib.running import cli, runner
+from lib.study import leaderboard, open_study, parsing, paths, result_files, results, scores, show
 
 PRINTED = pd.DataFrame([["gu-pubmedbert", "ddi", "PubMedBERT", "gu-6", 82.0]], columns=scores.PRINTED)
 

@@ -4,7 +4,8 @@ import re
 
 import nbformat
 
-from lib.study import params, paths, record
+from lib.running import record
+from lib.study import params, paths
 
 PAGES = [paths.ROOT / "README.md", *sorted((paths.ROOT / "docs").glob("*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -22,7 +22,8 @@ from lib.benchmarks import pubtator, registry, standoff
 from lib.errors import StudyError
 from lib.finetuning import formats, new_text, saved
 from lib.finetuning.texts import add_markers
-from lib.study import cli, labelling, paths
+from lib.running import cli, labelling
+from lib.study import paths
 
 ABSTRACT = "1|t|Symptoms of gratix.\n1|a|It improved after it. It came back.\n1\t12\t18\tgratix\tDisease\tD1\n\n"
 ODD = ["aB.", " ", "\u2028", "\n", "\r", "e\u0301", "é", "\u0301", "😀", "x-1", "M.", "\u1100\u1161", "±", "\x00",

@@ -5,7 +5,8 @@ import re
 import nbformat
 from conftest import each
 
-from lib.study import paths, plan
+from lib.running import plan
+from lib.study import paths
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 # More than 30: pages with a method of their own, many kinds of leaks, many small checks, or four comparisons.

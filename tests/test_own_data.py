@@ -13,7 +13,8 @@ from lib.benchmarks import confusion, metrics, own_data
 from lib.benchmarks.datasets import Dataset
 from lib.benchmarks.instances import Labelled, Pair, Sentence
 from lib.errors import StudyError
-from lib.study import cli, open_study, own_sets, paths, plan, result_files
+from lib.running import cli, plan
+from lib.study import open_study, own_sets, paths, result_files
 
 CONLL = "Aspirin\tB-Drug\nhelps\tO\n\nGout\tB-Disease\n"
 ROWS = "text,label\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(20))

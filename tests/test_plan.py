@@ -14,7 +14,8 @@ from lib import provenance
 from lib.benchmarks import datasets, registry
 from lib.errors import StudyError
 from lib.finetuning import protocol
-from lib.study import open_study, page_jobs, params, paths, plan, stages
+from lib.running import page_jobs, plan, stages
+from lib.study import open_study, params, paths
 
 
 def list_jobs(*words: str, scale: str = "smoke") -> dict[str, list]:

@@ -58,7 +58,7 @@ def write_model(study: Study, key: str, **changes) -> None:
 
 def pretrain(study: Study, model: str, fails: bool = False) -> str:
     """Run the command line of pretraining in a copy of the study; what it printed."""
-    return finish(study.start_python("-SP", "lib/study/submit.py", "lib.study.pretrained", "smoke", model), fails)
+    return finish(study.start_python("-SP", "lib/running/submit.py", "lib.study.pretrained", "smoke", model), fails)
 
 
 def result(study: Study, model: str) -> Path:

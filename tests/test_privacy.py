@@ -219,9 +219,9 @@ def start_tagging(study: Study) -> subprocess.Popen:
     """Fine-tuning on a restricted set with show_text, which the graph asks for where data are made up alone."""
     given = {"scale": "laptop", "model": MODEL, "datasets": [SET], "protocol": "lee", "show_text": True}
     return study.start_code(f"""
-from lib.study import warm
+from lib.running import warm
 kernel = warm.Kernel()  # before this process has a thread that computes
-from lib.study import runner
+from lib.running import runner
 runner.run("laptop", "30_finetune_words", {TAGGING!r}, {given}, kernel=kernel)
 """)
 

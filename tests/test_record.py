@@ -13,7 +13,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from lib import artefacts
 from lib.errors import StudyError
-from lib.study import executed, open_study, page_jobs, paths, plan, record, results
+from lib.running import executed, page_jobs, plan, record
+from lib.study import open_study, paths, results
 
 COLUMNS = ["row", "column", "metric", "published", "ours", "n_seeds", "note"]
 

@@ -12,7 +12,8 @@ from lib.benchmarks import chemprot, datasets, metrics, registry
 from lib.benchmarks.instances import Labelled, Pair, Question, Relation, Sentence
 from lib.corpora import cleaning
 from lib.errors import StudyError
-from lib.study import downloads, open_study, params, paths, plan, published
+from lib.running import plan
+from lib.study import downloads, open_study, params, paths, published
 
 KEYS = list(registry.DATASETS)
 CLASSES = {

@@ -10,9 +10,10 @@ from small_encoders import FAMILIES, SIZE, make
 
 from lib.errors import StudyError
 from lib.modeling import loading
-from lib.study import open_study, params, paths, workload
+from lib.running import workload
+from lib.running.plan import Plan
+from lib.study import open_study, params, paths
 from lib.study.encoders import find_model
-from lib.study.plan import Plan
 
 KINDS = {"bert-general": "bert", "biobert-1m": "bert", "electra-small-plus": "electra"}
 MISSING, DAMAGED = "biobert-pubmed-pmc", "electra-small-plus"

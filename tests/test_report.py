@@ -9,7 +9,8 @@ from golden import write
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from lib import artefacts
-from lib.study import paths, report
+from lib.running import report
+from lib.study import paths
 
 SVG = '<svg width="9"><use><title>a point</title></use></svg>'
 

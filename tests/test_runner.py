@@ -11,7 +11,8 @@ from notebook_code import write_question
 
 from lib import artefacts, parent, places
 from lib.errors import StudyError
-from lib.study import params, paths, plan, runner
+from lib.running import plan, runner
+from lib.study import params, paths
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from conftest import each, finish, jobs_started, outputs_in
 from golden import write
 
-from lib.study import cli, report, warm
+from lib.running import cli, report, warm
 
 EVERYTHING = 31  # notebooks in the tiny study
 
@@ -134,7 +134,7 @@ def test_prose_and_saving_redo_nothing_code_and_settings_redo_what_depends(study
 
 def test_changed_settings_are_told_with_their_values_before_and_now(study):
     printing = """
-from lib.study.plan import Plan
+from lib.running.plan import Plan
 for stage, keys in (("pretrain", ("bert-general",)), ("finetune", ("bert-general", "lee", "tagging")),
                     ("vocabulary", ("wiki-books-cased",)), ("corpus", ("wiki-books",)), ("pretrain", ("bert-mini",))):
     print(Plan("smoke").changes(stage, keys))

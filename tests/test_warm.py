@@ -12,7 +12,8 @@ import nbformat
 import pytest
 from notebook_code import write_question
 
-from lib.study import graph, paths, warm
+from lib.running import graph, warm
+from lib.study import paths
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks on Linux alone")
 JOB = """
@@ -37,7 +38,7 @@ if __name__ == "__main__":
     sys.exit(main())
 """
 NO_PARENT = {warm.ADDRESS: "no"}
-ASK = [sys.executable, "-SP", str(paths.ROOT / "lib/study/submit.py")]
+ASK = [sys.executable, "-SP", str(paths.ROOT / "lib/running/submit.py")]
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ def write_notebook(folder, *more: str) -> None:
 
 
 def runner_of(place: str) -> list[str]:
-    return ["lib.study.runner", "smoke", f"outputs/{place}", "42_question", "running", f"place={place}"]
+    return ["lib.running.runner", "smoke", f"outputs/{place}", "42_question", "running", f"place={place}"]
 
 
 def test_a_forked_kernel_runs_a_notebook_as_a_spawned_one_does(environment, tmp_path):

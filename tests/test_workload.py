@@ -12,7 +12,8 @@ from lib.benchmarks import conll
 from lib.benchmarks.datasets import Dataset
 from lib.finetuning.protocol import FinetuningSettings
 from lib.modeling.loading import load_encoder
-from lib.study import open_study, params, plan, results, workload
+from lib.running import plan, workload
+from lib.study import open_study, params, results
 
 PAGE = definitions("92_plan")
 LAPTOP = open_study("laptop")

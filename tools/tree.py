@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from lib.study import record  # noqa: E402
+from lib.running import record  # noqa: E402
 
 PAGE = ROOT / "docs" / "tree.md"
 

@@ -1,4 +1,4 @@
-"""The study: settings and keys, the graph and its jobs, the record and the report."""
+"""The study: settings and keys, what they make, results, tables, claims, and what pages show."""
 
 from typing import TYPE_CHECKING
 

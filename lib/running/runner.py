@@ -21,11 +21,11 @@ from traitlets.config import Config
 from lib import artefacts, parent, progress
 from lib.errors import StudyError, explain_error
 from lib.places import show_path
+from lib.running.submit import name_copy
 from lib.study import params, paths, receipts
-from lib.study.submit import name_copy
 
 if TYPE_CHECKING:
-    from lib.study.warm import Kernel
+    from lib.running.warm import Kernel
 
 LOCK_SECONDS = 30  # how long a killed run may take to release its lock
 
@@ -213,7 +213,7 @@ def clean(path: Path) -> None:
 def main(kernel: "Kernel | None" = None) -> int:
     """Run one notebook from the command line.
 
-    `python -m lib.study.runner SCALE RECEIPT NOTEBOOK MADE ... [PARAMETER=VALUE ...]`, MADE below outputs/<scale>/.
+    `python -m lib.running.runner SCALE RECEIPT NOTEBOOK MADE ... [PARAMETER=VALUE ...]`, MADE below outputs/<scale>/.
 
     If there are parameters, the name of the executed copy includes the receipt's. Lists are separated by commas. Texts
     of datasets are shown only if they are made up.

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from itertools import chain
 
+from lib.running.page_jobs import Keys, each
 from lib.study import claims, contrasts, open_study, own_sets, params, published, requests
-from lib.study.page_jobs import Keys, each
 
 
 class Runnable:

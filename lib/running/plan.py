@@ -7,10 +7,10 @@ from itertools import chain
 
 from lib import provenance
 from lib.errors import StudyError, unknown
+from lib.running.page_jobs import PAGES, Jobs, each
+from lib.running.runnable import Runnable
+from lib.running.stages import STAGES
 from lib.study import params, paths, published, receipts
-from lib.study.page_jobs import PAGES, Jobs, each
-from lib.study.runnable import Runnable
-from lib.study.stages import STAGES
 
 ON_GPUS = ("gpu", "paper", "released", "released-quick")  # scales whose jobs request GPUs
 KEY = r"[a-z0-9][a-z0-9.]*(?:-[a-z0-9.]+)*"  # `--` joins keys, so a key holds single hyphens only

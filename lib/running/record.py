@@ -14,7 +14,8 @@ from lib import artefacts
 from lib.benchmarks import registry
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.study import claims, executed, exploring, gains, open_study, params, paths, results, scores, show
+from lib.running import executed
+from lib.study import claims, exploring, gains, open_study, params, paths, results, scores, show
 from lib.study.tables import PLACE
 
 VOCABULARY = ("record.json", "tokenizer.json", "tokenizer_config.json")

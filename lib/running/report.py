@@ -14,7 +14,8 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 
 from lib import artefacts, provenance
 from lib.errors import StudyError
-from lib.study import executed, paths
+from lib.running import executed
+from lib.study import paths
 
 Groups = dict[str, dict[str, str]]  # notebook -> its executed copies -> their pages
 

@@ -22,8 +22,8 @@ from lib.training.optimization import Machine
 from lib.vocabularies import words
 
 if TYPE_CHECKING:
+    from lib.running.plan import Plan
     from lib.study import Study
-    from lib.study.plan import Plan
 
 SAMPLE = 200  # instances whose lengths are measured
 COUNTED_BY = "bert-cased"  # the vocabulary that counts tokens of texts before any model is there

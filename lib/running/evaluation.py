@@ -9,7 +9,8 @@ from lib.benchmarks import own_data
 from lib.benchmarks.own_data import OwnData
 from lib.errors import StudyError
 from lib.places import show_path
-from lib.study import anew, open_study, own_sets, params, paths, requests, scores, workload
+from lib.running import anew, workload
+from lib.study import open_study, own_sets, params, paths, requests, scores
 
 if TYPE_CHECKING:
     from lib.modeling.loading import Encoder

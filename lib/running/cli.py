@@ -19,22 +19,8 @@ from lib import artefacts
 from lib.benchmarks import registry
 from lib.errors import StudyError, unknown
 from lib.places import from_here, settle_variables, show_path
-from lib.study import (
-    anew,
-    dataset_texts,
-    downloads,
-    exploring,
-    graph,
-    labelling,
-    open_study,
-    params,
-    parsing,
-    paths,
-    plan,
-    receipts,
-    record,
-    report,
-)
+from lib.running import anew, graph, labelling, plan, record, report
+from lib.study import dataset_texts, downloads, exploring, open_study, params, parsing, paths, receipts
 
 USAGE = """\
 ./run_all.sh [scale] [target ...]   run the study (scale: smoke by default), ending with a report
@@ -157,7 +143,7 @@ def run_targets(options: argparse.Namespace) -> int:
         return print_status(scale, words)
     check_targets(wanted, options.partial)
     if wanted.study.budget.weights == "released":
-        from lib.study import workload  # imported here because it takes seconds
+        from lib.running import workload  # imported here because it takes seconds
 
         print(workload.describe_downloads(wanted), flush=True)
     flags = choose_place(options)
@@ -205,7 +191,7 @@ def evaluate(words: list[str]) -> int:
     save_help = "where to save the best model of each dataset, in a folder of its name"
     parser.add_argument("--save", metavar="FOLDER", type=as_path, help=save_help)
     options = parser.parse_args(words)
-    from lib.study import evaluation  # imported here because it takes seconds
+    from lib.running import evaluation  # imported here because it takes seconds
 
     if not options.data:
         paths.require_data(options.scale)
@@ -225,7 +211,8 @@ def show_leaderboard(words: list[str]) -> int:
     parser.add_argument("folders", nargs="*", metavar="FOLDER", type=as_path, help=folder_help)
     parser.add_argument("--scale", default="laptop", help="whose results stand beside the files'")
     options = parser.parse_intermixed_args(words)
-    from lib.study import result_files, runner  # imported here because it takes seconds
+    from lib.running import runner
+    from lib.study import result_files  # imported here because it takes seconds
 
     scale = options.scale
     result_files.read_folders(options.folders, open_study(scale).budget.made_up)

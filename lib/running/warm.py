@@ -6,7 +6,7 @@ computes nothing, because threads do not survive a fork and a library that has s
 is a child of the parent and forks its kernel first, before it has a thread of its own. Without a parent (on a cluster,
 with GPUs, on systems other than Linux, with STUDY_WARM=no) a job is an ordinary process with the same results.
 
-python -P lib/study/warm.py ADDRESS
+python -P lib/running/warm.py ADDRESS
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ADDRESS = "STUDY_WARM"  # environment variable: where a parent listens, or `no` if none is wanted
-RUNNER = "lib.study.runner"  # the module whose jobs have a notebook, and so a kernel
+RUNNER = "lib.running.runner"  # the module whose jobs have a notebook, and so a kernel
 IMPORTED = (
     "papermill", "ipykernel.kernelapp", "ipykernel.ipkernel", "matplotlib.pyplot",
     "seaborn", "scipy.stats", "pandas", "pyarrow.parquet", "pydantic", "yaml", "torch", "tokenizers", "accelerate",

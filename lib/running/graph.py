@@ -17,7 +17,8 @@ import pandas as pd
 
 from lib import artefacts
 from lib.errors import StudyError
-from lib.study import params, paths, plan, warm
+from lib.running import plan, warm
+from lib.study import params, paths
 
 SILENCE = 60.0  # seconds without news before the progress of running jobs is printed
 REASONS = {  # how Snakemake's reasons begin -> the study's words
@@ -73,7 +74,7 @@ def snakemake(scale: str, words: list[str], options: list[str], stream: bool = F
 
 
 def fork_jobs(scale: str, options: list[str], environment: dict[str, str]) -> AbstractContextManager[dict[str, str]]:
-    """Return the environment in which jobs find a warm parent (lib/study/warm.py), if one can be used.
+    """Return the environment in which jobs find a warm parent (lib/running/warm.py), if one can be used.
 
     It can on this machine, and at scales that request no GPU, because a GPU's state does not survive a fork.
     """

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lib.benchmarks import baseline_scores, baselines, definitions, versions, word_classes
-from lib.study import claims, contrasts, corpora, hardware, open_study, params, published, vocabularies
-from lib.study.claim_tests import CUT
-from lib.study.state import (
+from lib.running.state import (
     budget,
     dataset_files,
     dump,
@@ -17,6 +15,8 @@ from lib.study.state import (
     recorded_tables,
     vocabulary_files,
 )
+from lib.study import claims, contrasts, corpora, hardware, open_study, params, published, vocabularies
+from lib.study.claim_tests import CUT
 
 if TYPE_CHECKING:
     from lib.study import Study

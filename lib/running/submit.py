@@ -1,6 +1,6 @@
-"""Submit a job to a run's warm parent (lib/study/warm.py) and exit with its status; without a parent, do it here.
+"""Submit a job to a run's warm parent (lib/running/warm.py) and exit with its status; without a parent, do it here.
 
-`python -SP lib/study/submit.py MODULE WORDS...` replaces `python -m MODULE WORDS...`. It imports almost nothing,
+`python -SP lib/running/submit.py MODULE WORDS...` replaces `python -m MODULE WORDS...`. It imports almost nothing,
 because each job of the graph starts with it.
 """
 
@@ -15,7 +15,7 @@ SECONDS = 0.5  # between checks that the process that wants the job is alive
 
 def find_parent() -> socket.socket | None:
     """Connect to the warm parent; None if there is none."""
-    address = os.environ.get("STUDY_WARM", "no")  # as in lib/study/warm.py, which is slow to import
+    address = os.environ.get("STUDY_WARM", "no")  # as in lib/running/warm.py, which is slow to import
     if address == "no":
         return None
     connection = socket.socket(socket.AF_UNIX)
@@ -48,7 +48,7 @@ def ask_parent(parent: socket.socket, words: list[str]) -> int:
         if answer:
             return answer[0]
         module, *rest = words
-        if module == "lib.study.runner":
+        if module == "lib.running.runner":
             _, receipt, notebook, *keys = rest
             name = name_copy(receipt, notebook, keys)
         else:

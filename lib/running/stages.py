@@ -1,7 +1,7 @@
 """The stages of the study: the notebook that does a stage's jobs, what they read, what reruns them, what they finish.
 
 A job is a stage and its keys, such as `pretrain` and `pubmedbert`. The Snakefile has a rule for each stage; pages are
-listed in lib/study/page_jobs.py.
+listed in lib/running/page_jobs.py.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,17 @@ from typing import TYPE_CHECKING
 from lib.benchmarks import datasets
 from lib.corpora import build, rows
 from lib.finetuning import protocol as finetuning_settings
+from lib.running.page_jobs import BASELINE_PAGE, PAGES, Jobs, each
+from lib.running.state import (
+    budget,
+    dataset_files,
+    dump,
+    printed,
+    raw_files_state,
+    readers,
+    timed,
+    vocabulary_files,
+)
 from lib.study import (
     dataset_texts,
     documents,
@@ -25,23 +36,12 @@ from lib.study import (
     vocabularies,
 )
 from lib.study.corpora import PROSE
-from lib.study.page_jobs import BASELINE_PAGE, PAGES, Jobs, each
 from lib.study.settings import BASELINES_VERSION
-from lib.study.state import (
-    budget,
-    dataset_files,
-    dump,
-    printed,
-    raw_files_state,
-    readers,
-    timed,
-    vocabulary_files,
-)
 from lib.vocabularies import learning
 
 if TYPE_CHECKING:
+    from lib.running.runnable import Runnable
     from lib.study import Study
-    from lib.study.runnable import Runnable
 
 FINETUNING = {  # family -> the notebook that fine-tunes
     **dict.fromkeys(("tagging", "pico"), "30_finetune_words"),

@@ -7,9 +7,9 @@ that read the new results rerun only if the content has changed (lib/study/recei
 import shutil
 from pathlib import Path
 
+from lib.running.plan import Plan
+from lib.running.stages import STAGES
 from lib.study import params, paths, receipts
-from lib.study.plan import Plan
-from lib.study.stages import STAGES
 from lib.study.study import Study
 
 
