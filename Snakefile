@@ -3,9 +3,9 @@
 #
 # A job's output here is its receipt, outputs/<scale>/done/<stage>/<keys>, which names what it made. Texts, weights and
 # results are not outputs, because Snakemake deletes outputs before it reruns a job and when a job fails.
-from lib.study import receipts
 from lib.running.page_jobs import PAGES
 from lib.running.plan import KEY, ON_GPUS, Plan
+from lib.study import receipts
 
 plan = Plan(config["scale"], config["targets"])  # every job that the targets need, by stage
 budget = plan.study.budget

@@ -386,7 +386,7 @@ def describe_recipe(claim: dict, paper: str) -> str:
     effect = f"{claim['effect']:+.2f} {find_unit(claim)} ({claim['ci_low']:+.2f} to {claim['ci_high']:+.2f})"
     return (
         f"- *{claim['statement']}* ({paper}): **{describe_verdict(claim)}**, {effect}, "
-        f"{claim['n_pretrainings']} pretrainings a side; the paper's mean difference is "
+        f"at least {claim['n_pretrainings']} pretrainings a side; the paper's mean difference is "
         f"{claim['paper_effect_here']:+.2f} on these datasets and {claim['paper_effect']:+.2f} on all its datasets. "
         f"Corrected p {claim['p']:.3f}; {note}."
     )

@@ -110,7 +110,8 @@ def list_part_notes(described: list[str]) -> list[str]:
 def describe_part(part: Pairs, judged: Judgement) -> str:
     """Describe the result of one of several comparisons."""
     verdict = statistics.limit(judged.verdict, part.unit == "recipe", judged.n_pretrainings)
-    return f"{judged.effect:+.2f} points, {verdict}, {judged.note}" if judged.n_sets else judged.note
+    decided = " before correction" if verdict in ("holds", "fails") else ""
+    return f"{judged.effect:+.2f} points, {verdict}{decided}, {judged.note}" if judged.n_sets else judged.note
 
 
 def describe_obstacles(study: "Study", parts: tuple[Pairs, ...], tables_of_cells: list[pd.DataFrame]) -> str:

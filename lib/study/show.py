@@ -100,8 +100,8 @@ def describe_budget(study: "Study") -> str:
     if budget.pretraining.recipe is None or budget.made_up:
         return text
     text += f" Models of {budget.bodies['base'].layers} layers, each pretrained "
-    text += f"{'once' if budget.pretrainings == 1 else f'{budget.pretrainings} times'} on at most "
-    text += f"{budget.pretraining.recipe.tokens / 1e6:.1f} million tokens"
+    text += f"{'once' if budget.pretrainings == 1 else f'{budget.pretrainings} times'}, as a rule on at most "
+    text += f"{budget.pretraining.recipe.tokens / 1e6:.1f} million tokens,"
     text += f" and fine-tuned on at most {examples:,} examples" if examples else ""
     return text + ("." if budget.target else ": compare their scores with each other, not with printed ones.")
 
@@ -388,10 +388,12 @@ def models(cells: pd.DataFrame, study: "Study") -> HTML:
 
 def describe_common_recipe(study: "Study") -> str:
     """Say what a scale with a recipe of its own changes for all models; empty if they keep their published ones."""
-    if study.budget.pretraining.recipe is None:
+    recipe = study.budget.pretraining.recipe
+    if recipe is None:
         return ""
-    return ("At this scale one recipe trains all models. Their vocabularies are trained here. A model that continues "
-            "another has half of the tokens, and the other model had the other half.")  # fmt: skip
+    masked = f" and masks {recipe.masked_share:.0%} of their tokens, the papers 15%" if recipe.masked_share else ""
+    return (f"At this scale one recipe trains all models{masked}. Their vocabularies are trained here. As a rule, a "
+            "model that continues another has half of the tokens, and the other model had the other half.")  # fmt: skip
 
 
 def encoders(models: Iterable[str]) -> HTML:
