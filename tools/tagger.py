@@ -50,8 +50,8 @@ together, before the weights were rounded to bfloat16."""
 SAID = """\
 By `tools/tagger.py score`, of the weights as they are here, in bfloat16. Only the type of the dataset counts, and \
 only whole entities. *Baseline*: the best of ours without an encoder: a dictionary or a CRF that learnt from this \
-dataset alone, or a CRF with word classes of unlabelled abstracts (`outputs/record/laptop/tables/baselines.csv`). One seed; \
-rates and epochs were set once and not searched."""
+dataset alone, or a CRF with word classes of unlabelled abstracts (`outputs/record/laptop/tables/baselines.csv`). \
+One seed; rates and epochs were set once and not searched."""
 SPARSE = "linnaeus"  # whole articles: seven sentences of eight have no entity; as many of those are kept as have one
 SCALE, PROTOCOL, SEED = "two-hours", "small-tagger", 1
 
