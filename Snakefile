@@ -25,7 +25,7 @@ def read(stage):  # the receipts of the jobs that a job reads
     return lambda wildcards: done(plan.reads(stage, *wildcards))
 
 
-def job(stage):  # its notebook, and a fingerprint of all that it is rerun for, besides what it reads
+def job(stage):  # its notebook, and the settings, versions and files whose change reruns it
     return {
         "notebook": lambda wildcards: plan.notebook(stage, *wildcards),
         "state": lambda wildcards: plan.state(stage, *wildcards),

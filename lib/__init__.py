@@ -1,4 +1,4 @@
-"""The study's library: the science packages and the study itself; see docs/tree.md."""
+"""The library: the science packages, the study (lib/study) and what runs it (lib/running); see docs/tree.md."""
 
 import sys
 import warnings

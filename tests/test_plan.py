@@ -15,7 +15,7 @@ from lib.benchmarks import datasets, registry
 from lib.errors import StudyError
 from lib.finetuning import protocol
 from lib.running import page_jobs, plan, stages
-from lib.study import open_study, params, paths
+from lib.study import claims, open_study, params, paths
 
 
 def list_jobs(*words: str, scale: str = "smoke") -> dict[str, list]:
@@ -124,6 +124,19 @@ def test_a_new_version_of_fine_tuning_reruns_fine_tuning_only(monkeypatch):
     before = [graph.state(*job) for job in jobs]
     monkeypatch.setattr(protocol, "VERSION", 0)
     assert [graph.state(*job) == state for job, state in zip(jobs, before, strict=True)] == [False, True, True]
+
+
+def test_a_new_version_of_the_claims_reruns_every_page_that_shows_verdicts(monkeypatch):
+    graph, jobs = plan.Plan("smoke"), []
+    for stage in ("table", "page"):
+        for job in graph.jobs[stage]:
+            code = (paths.NOTEBOOKS / f"{graph.notebook(stage, *job)}.ipynb").read_text()
+            if re.search(r"claims\.(judge|show_of)", code):
+                jobs.append((stage, *job))
+    before = [graph.state(*job) for job in jobs]
+    monkeypatch.setattr(claims, "VERSION", 0)
+    assert len(jobs) > 20
+    assert not [job for job, state in zip(jobs, before, strict=True) if graph.state(*job) == state]
 
 
 def test_a_new_version_of_a_reader_reruns_what_reads_every_dataset(monkeypatch):

@@ -136,7 +136,11 @@ def run_targets(options: argparse.Namespace) -> int:
         wanted = plan.Plan(scale, words)
     except StudyError:
         if not scale_words and len(words) == 1:
-            names = chain(scales, *plan.list_targets(scale).values(), ("record", "data", "test", "lab"))
+            names = chain(
+                scales,
+                *plan.list_targets(scale).values(),
+                ("record", "data", "evaluate", "leaderboard", "tag", "classify", "test", "lab"),
+            )
             raise unknown("scale or target", words[0], names) from None
         raise
     if options.status:

@@ -26,6 +26,8 @@ REASONS = {  # how Snakemake's reasons begin -> the study's words
     "Missing": "not made yet",
     "Params": "settings, data, cells or versions changed",
     "Input files updated by": "what it reads is made again",
+    "Set of input files": "it reads other jobs",
+    "Incomplete output files": "it was stopped",
     "Updated": "what it reads is newer",
 }
 CHANGED = {  # settings whose values are fingerprints, sizes or times -> what is said instead
@@ -161,7 +163,7 @@ def list_planned_jobs(targets: plan.Plan, output: str) -> list[dict]:
         if receipt:
             stage, keys = receipt[1], receipt[2].split("--")
             reason = re.search(r"reason: (.*)", block)[1]
-            changes = targets.changes(stage, keys) if reason.startswith("Params") else []
+            changes = targets.changes(stage, keys) if "Params have changed" in reason else []
             why = "; ".join(dict.fromkeys(describe_change(*change) for change in changes)) or describe_reason(reason)
             rows.append({"stage": stage, "why": why, "seconds": seconds.get(targets.notebook(stage, *keys), nan)})
     return rows

@@ -4,18 +4,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lib import provenance
 from lib.benchmarks import baseline_scores, baselines, definitions, versions, word_classes
 from lib.running.state import (
     budget,
     dataset_files,
     dump,
     dump_tables,
+    judged,
     measured,
     printed,
     recorded_tables,
     vocabulary_files,
 )
-from lib.study import claims, contrasts, corpora, hardware, open_study, params, published, vocabularies
+from lib.study import claims, contrasts, corpora, hardware, open_study, params, paths, published, vocabularies
 from lib.study.claim_tests import CUT
 
 if TYPE_CHECKING:
@@ -120,7 +122,7 @@ PAGES = {
     ),
     "01_results_in_brief": Page(
         "claims",
-        lambda study: [claims.VERSION, versions.SETS, printed(), recorded_tables("weekend", "claims")],
+        lambda study: [versions.SETS, judged(), recorded_tables("weekend", "claims")],
         read_brief,
     ),
     "04_printed_numbers": Page("decisions", lambda study: [versions.SETS, printed()], read_claimed),
@@ -130,13 +132,19 @@ PAGES = {
         lambda study: [
             [whole.settings.model_dump() for whole in corpora.list_whole(study)],
             dump_tables("corpora"),
+            dump("cleaning"),
+            dump("selections"),
             printed(),
         ],
         lambda study: {"corpus": each(corpus.key for corpus in corpora.list_whole(study))},
     ),
     "12_datasets": Page(
         "datasets",
-        lambda study: [dataset_files(study), dump_tables("counts")],
+        lambda study: [
+            dataset_files(study),
+            dump_tables("counts"),
+            provenance.file_fingerprint(paths.PARAMS / "downloads.yaml"),
+        ],
     ),
     "14_leaks": Page("leaks", dataset_files, read_documents),
     BASELINE_PAGE: Page(
@@ -154,13 +162,13 @@ PAGES = {
     ),  # fmt: skip
     "21_medical_terms": Page(
         "tokens",
-        lambda study: [dump("vocabularies"), dump_tables("terms"), vocabulary_files(study), printed()],
+        lambda study: [dump("vocabularies"), dump_tables("terms"), vocabulary_files(study), judged()],
         read_medical_terms,
     ),  # fmt: skip
-    "24_simultaneous_pretraining": Page("wada-figure-3", reads=read_amplified),
+    "24_simultaneous_pretraining": Page("wada-figure-3", lambda study: judged(), read_amplified),
     "25_models_side_by_side": Page(
         "parameters",
-        lambda study: dump("models"),
+        lambda study: [dump("models"), dump("vocabularies"), budget(open_study("paper")), judged()],
         lambda study: {"pretrain": each(study.budget.list_models())},
         also=("pretrained",),
     ),
@@ -173,7 +181,7 @@ PAGES = {
     ),
     "54_attention": Page(
         "gu-figure-3",
-        lambda study: [dump("vocabularies", *CUT), vocabulary_files(study)],
+        lambda study: [dump("vocabularies", *CUT), vocabulary_files(study), judged()],
         lambda study: {"pretrain": each(contrasts.list_attended(study))},
     ),
     "71_bioalbert_samples": Page(
@@ -211,7 +219,7 @@ PAGES = {
     ),
     "94_lessons": Page(
         "lessons",
-        lambda study: [dump("models"), dump("protocols")],
+        lambda study: [dump("models"), dump("protocols"), recorded_tables("laptop", "claims")],
         lambda study: {"page": each(["01_results_in_brief", BASELINE_PAGE])},
     ),
     "95_integer_check": Page(

@@ -1,4 +1,4 @@
-"""The jobs that a command line needs, and the jobs that each job reads. The Snakefile says how each is run."""
+"""The jobs that a command line needs, with all that they depend on; lib/running/stages.py says what each reads."""
 
 import json
 from collections.abc import Iterable

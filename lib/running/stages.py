@@ -16,6 +16,7 @@ from lib.running.state import (
     budget,
     dataset_files,
     dump,
+    judged,
     printed,
     raw_files_state,
     readers,
@@ -229,7 +230,7 @@ class TableStage(Stage):
                 others = [vocabulary_files(study), dataset_files(study)]
         registered = [dump("models", model) for model in models if params.is_model(model)]
         planned = budget(study, "title", "compared", "substitutes", "panels")
-        return [table.model_dump(), registered, others, planned, printed()]
+        return [table.model_dump(), registered, others, planned, judged()]
 
 
 class PageStage(Stage):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lib import provenance
 from lib.benchmarks import registry
-from lib.study import params, paths
+from lib.study import claims, params, paths
 
 if TYPE_CHECKING:
     from lib.study import Study
@@ -46,8 +46,13 @@ def vocabulary_files(study: "Study") -> list:
 
 
 def printed() -> list[str]:
-    """Return fingerprints of the papers' numbers, so that pages that show them run again when one is corrected."""
+    """Return fingerprints of the papers' numbers and claims, so that pages that show them follow a correction."""
     return [provenance.file_fingerprint(path) for path in sorted(paths.PUBLISHED.glob("*.csv"))]
+
+
+def judged() -> list:
+    """Return what pages that show verdicts watch: the version of the claims' tests, the papers' numbers and claims."""
+    return [claims.VERSION, *printed()]
 
 
 def recorded_tables(scale: str, *named: str) -> list[str]:
