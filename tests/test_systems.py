@@ -3,10 +3,10 @@
 import pandas as pd
 from notebook_code import definitions
 
-from lib.benchmarks import baseline_scores, registry
+from lib.benchmarks import baseline_scores, baselines, registry
 from lib.study import paths, results
 
-CELLS = definitions("15_without_pretraining", "PRINTED")
+CELLS = definitions("15_without_pretraining")
 ROWS = CELLS.list_printed()
 QUOTED = {"jnlpba-biobert": "JNLPBA", "bc2gm": "BC2GM", "linnaeus": "LINNAEUS", "s800": "Species-800",
           "gad-biobert": "GAD", "euadr": "EU-ADR", "chemprot-lim": "CHEMPROT"}  # fmt: skip
@@ -40,6 +40,6 @@ def test_printed_systems_are_not_counted_as_baselines(own_outputs):
 
 def test_the_committed_table_has_every_printed_system():
     committed = results.read_table(paths.recorded(paths.table("laptop", "baselines")))
-    printed = committed.loc[committed["kind"] == CELLS.PRINTED, ROWS.columns]
+    printed = committed.loc[committed["kind"] == baselines.PRINTED, ROWS.columns]
     assert printed.fillna("").values.tolist() == ROWS.fillna("").values.tolist()
-    assert committed.loc[committed["kind"] != CELLS.PRINTED, "source"].isna().all()
+    assert committed.loc[committed["kind"] != baselines.PRINTED, "source"].isna().all()

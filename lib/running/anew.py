@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 from lib.running.plan import Plan
+from lib.running.runnable import Runnable
 from lib.running.stages import STAGES
 from lib.study import params, paths, receipts
 from lib.study.study import Study
@@ -46,8 +47,7 @@ def list_unsaved(study: Study, model: str, datasets: list[str], protocol: str, f
 
 def forget_runs(scale: str, model: str, datasets: list[str], protocol: str) -> None:
     """Delete what marks an encoder's runs on some datasets as done; their predictions stay."""
-    plan = Plan(scale)
-    for key in datasets:
-        (paths.ROOT / receipts.name(scale, "finetune", plan.runnable.name_job((model, key, protocol)))).unlink(
-            missing_ok=True
-        )
+    runnable = Runnable(scale)
+    for dataset in datasets:
+        job = runnable.name_job((model, dataset, protocol))
+        (paths.ROOT / receipts.name(scale, "finetune", job)).unlink(missing_ok=True)

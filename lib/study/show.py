@@ -391,9 +391,12 @@ def describe_common_recipe(study: "Study") -> str:
     recipe = study.budget.pretraining.recipe
     if recipe is None:
         return ""
-    masked = f" and masks {recipe.masked_share:.0%} of their tokens, the papers 15%" if recipe.masked_share else ""
-    return (f"At this scale one recipe trains all models{masked}. Their vocabularies are trained here. As a rule, a "
-            "model that continues another has half of the tokens, and the other model had the other half.")  # fmt: skip
+    masked = f" and masks {recipe.masked_share:.0%} of their tokens" if recipe.masked_share else ""
+    return (
+        f"At this scale one recipe trains all models{masked}, whatever is published. Their vocabularies are trained "
+        "here. As a rule, a model that continues another has half of the tokens, and the other model had the other "
+        "half."
+    )
 
 
 def encoders(models: Iterable[str]) -> HTML:
